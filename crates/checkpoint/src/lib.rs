@@ -1,0 +1,3 @@
+//! PyTorch checkpoints to safetensors without torch; executes nothing.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! The `tensoracle` command.
+fn main() {}

@@ -1,0 +1,3 @@
+//! tensoracle's saved engines on disk: identity, container format, locks, atomic publish, list, prune.
+
+#![forbid(unsafe_code)]

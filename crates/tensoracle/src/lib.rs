@@ -1,0 +1,3 @@
+//! Build, save, reuse, execute and verify engines from graphs over safetensors weights.
+
+#![forbid(unsafe_code)]

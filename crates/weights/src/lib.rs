@@ -1,0 +1,3 @@
+//! Memory-mapped, validated safetensors weights with lazy views and content digests.
+
+#![forbid(unsafe_code)]

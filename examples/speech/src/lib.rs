@@ -1,0 +1,1 @@
+//! Placeholder header; the example follows.
