@@ -1,0 +1,2 @@
+//! Tensors in files.
+#![forbid(unsafe_code)]
