@@ -1,2 +1,42 @@
-//! Developer tasks.
-fn main() {}
+//! Developer tasks: `cargo xtask --help` lists them. Each task is a module of its own; this file
+//! only reads the command line.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A command line's output is its purpose.
+
+mod fetch;
+mod lock;
+mod packages;
+mod python;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer tasks of tensoracle
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Download the pinned files that tests, demos and benchmarks read
+    Fetch(fetch::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Fetch(args) => fetch::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
