@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command line's output is its purpose.
 
+mod bench;
 mod fetch;
 mod lock;
 mod packages;
 mod python;
+mod release;
 mod workspace;
 
 use std::process::ExitCode;
@@ -24,12 +26,15 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measure ours beside its peers
+    Bench(bench::Args),
     /// Download the pinned files that tests, demos and benchmarks read
     Fetch(fetch::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
+        Task::Bench(args) => bench::run(&args),
         Task::Fetch(args) => fetch::run(&args),
     };
     match result {

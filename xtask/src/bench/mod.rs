@@ -1,0 +1,41 @@
+//! `cargo xtask bench NAME`: ours beside its peers, measured in one run on one machine.
+//!
+//! Each benchmark is a module that returns a `Report`; `report` holds its form and draws it,
+//! `measure` runs things in turn and takes medians.
+
+mod cpu;
+mod measure;
+mod report;
+
+use anyhow::Result;
+
+use report::Report;
+
+/// Arguments of `cargo xtask bench`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    name: Name,
+    /// Print one JSON object instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Name {
+    /// The CPU engine beside ONNX Runtime, on the same weights
+    Cpu(cpu::Args),
+}
+
+/// `cargo xtask bench`.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let report: Report = match &args.name {
+        Name::Cpu(args) => cpu::run(args)?,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{report}");
+    }
+    Ok(())
+}

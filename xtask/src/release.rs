@@ -1,0 +1,27 @@
+//! Builds a program of this workspace in release mode, with cargo's own progress shown.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::workspace;
+
+/// The path of the release build of a package's program that bears the package's name.
+pub(crate) fn program(package: &str) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(workspace::root())
+        .args(["build", "--release", "--package", package, "--bin", package])
+        // The standard output belongs to whoever asked for --json.
+        .stdout(Stdio::from(std::io::stderr()))
+        .status()
+        .context("cannot run cargo")?;
+    ensure!(
+        status.success(),
+        "building {package} failed ({status}): see cargo's messages above"
+    );
+    Ok(workspace::target()
+        .join("release")
+        .join(format!("{package}{}", std::env::consts::EXE_SUFFIX)))
+}
