@@ -10,6 +10,7 @@ mod lock;
 mod packages;
 mod python;
 mod release;
+mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
@@ -30,12 +31,15 @@ enum Task {
     Bench(bench::Args),
     /// Download the pinned files that tests, demos and benchmarks read
     Fetch(fetch::Args),
+    /// Check the rules that the compiler cannot
+    Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
         Task::Fetch(args) => fetch::run(&args),
+        Task::Tidy(args) => tidy::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
