@@ -43,7 +43,7 @@ pub struct GraphError {
     pub subject: String,
     /// What is wrong with it.
     #[source]
-    pub fault: Fault,
+    pub fault: Box<Fault>,
     /// Where the caller added it.
     pub location: SourceLocation,
 }
@@ -122,14 +122,12 @@ pub enum Fault {
         expected: String,
     },
     /// A reshape whose element counts differ.
-    #[error("cannot reshape {tensor} to {to}: {found} elements, expected {expected}")]
+    #[error("cannot reshape {tensor} to {to}: expected {expected} elements")]
     Reshape {
         /// The tensor, after the first transpose.
         tensor: TensorLabel,
-        /// The requested shape.
+        /// The requested shape and its number of elements.
         to: String,
-        /// The number of elements that the requested shape has.
-        found: String,
         /// The number of elements that the tensor has.
         expected: String,
     },

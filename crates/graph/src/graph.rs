@@ -190,7 +190,7 @@ impl Graph {
         let dims = dims.into();
         self.check_input(name, &dims).map_err(|fault| GraphError {
             subject: format!("input `{name}`"),
-            fault,
+            fault: Box::new(fault),
             location: Location::caller().into(),
         })?;
         let producer = Producer::Input(self.inputs.len());
@@ -213,7 +213,7 @@ impl Graph {
             });
         check.map_err(|fault| GraphError {
             subject: format!("output `{name}`"),
-            fault,
+            fault: Box::new(fault),
             location: Location::caller().into(),
         })?;
         self.outputs.push((name.to_owned(), tensor));
@@ -256,7 +256,7 @@ impl Graph {
         let inferred = self.check_layer(&name, &mut layer, inputs);
         let (inferred, constraints) = inferred.map_err(|fault| GraphError {
             subject: format!("{} layer `{name}`", layer.kind()),
-            fault,
+            fault: Box::new(fault),
             location: location.clone().unwrap_or_else(|| SourceLocation {
                 file: "<graph file>".into(),
                 line: 0,

@@ -156,8 +156,7 @@ impl Shuffle {
             };
             return Err(Fault::Reshape {
                 tensor: label,
-                to: format!("{wanted:?}"),
-                found: known.to_string(),
+                to: format!("{wanted:?} ({known} elements)"),
                 expected: total.to_string(),
             });
         }
