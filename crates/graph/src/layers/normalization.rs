@@ -73,7 +73,7 @@ impl Normalization {
             let channels = input.dims()[1]
                 .fixed()
                 .and_then(|size| u64::try_from(size).ok());
-            if !channels.is_some_and(|c| c.checked_rem(self.groups) == Some(0)) {
+            if channels.is_none_or(|c| c.checked_rem(self.groups) != Some(0)) {
                 let expected = format!("a fixed multiple of {} groups", self.groups);
                 return Err(input.dim_fault(1, expected));
             }
