@@ -5,11 +5,13 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command line's output is its purpose.
 
 mod bench;
+mod demo;
 mod fetch;
 mod lock;
 mod packages;
 mod python;
 mod release;
+mod test;
 mod tidy;
 mod workspace;
 
@@ -29,23 +31,27 @@ struct Cli {
 enum Task {
     /// Measure ours beside its peers
     Bench(bench::Args),
+    /// Run a real model and show what it finds
+    Demo(demo::Args),
     /// Download the pinned files that tests, demos and benchmarks read
     Fetch(fetch::Args),
+    /// Run all tests, and say which were skipped and why
+    Test(test::Args),
     /// Check the rules that the compiler cannot
     Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
+    let done = |()| ExitCode::SUCCESS;
     let result = match Cli::parse().task {
-        Task::Bench(args) => bench::run(&args),
-        Task::Fetch(args) => fetch::run(&args),
-        Task::Tidy(args) => tidy::run(&args),
+        Task::Bench(args) => bench::run(&args).map(done),
+        Task::Demo(args) => demo::run(&args),
+        Task::Fetch(args) => fetch::run(&args).map(done),
+        Task::Test(args) => test::run(&args).map(done),
+        Task::Tidy(args) => tidy::run(&args).map(done),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }

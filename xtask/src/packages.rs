@@ -285,3 +285,28 @@ pub(crate) static ALL: &[&Package] = &[
     &PESTO,
     &POCKETSPHINX,
 ];
+
+#[cfg(test)]
+mod tests {
+    use safetensors::SafeTensors;
+    use tensoracle_test_support::{fetched, golden};
+
+    /// The speech golden's samples are the published recording between half seconds of silence,
+    /// padded with silence to a whole number of chunks.
+    #[test]
+    fn the_speech_golden_holds_the_published_recording() {
+        let recording = std::fs::read(fetched!("pocketsphinx/goforward.raw")).unwrap();
+        let file = std::fs::read(golden("silero_vad")).unwrap();
+        let samples = SafeTensors::deserialize(&file)
+            .unwrap()
+            .tensor("pcm_i16")
+            .unwrap();
+        let half_second = 2 * 8000;
+        let (before, rest) = samples.data().split_at(half_second);
+        let (speech, after) = rest.split_at(recording.len());
+        assert_eq!(speech, recording);
+        assert!(before.iter().chain(after).all(|&byte| byte == 0));
+        let whole = recording.len() + 2 * half_second;
+        assert_eq!(samples.data().len(), whole.next_multiple_of(2 * 512));
+    }
+}

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// Names the file to which each skip appends one line: test, tab, reason.
 pub const SKIPS: &str = "TENSORACLE_SKIPS";
 
-/// Turns skips into failures when it is set to `1`.
+/// Turns skips into failures when it is set to `1`, but for those for lack of hardware.
 pub const REQUIRE_ALL: &str = "TENSORACLE_REQUIRE_ALL";
 
 /// Names the folder that holds fetched files.
@@ -41,7 +41,17 @@ pub const FETCHED: &str = "TENSORACLE_FETCHED";
 #[macro_export]
 macro_rules! skip {
     ($($reason:tt)*) => {{
-        $crate::record_skip(&::std::format!($($reason)*));
+        $crate::record_skip($crate::Lacking::Installable, &::std::format!($($reason)*));
+        return;
+    }};
+}
+
+/// Like [`skip!`], for lack of hardware, which nobody can install: `TENSORACLE_REQUIRE_ALL=1` lets
+/// it pass, counted and printed.
+#[macro_export]
+macro_rules! skip_hardware {
+    ($($reason:tt)*) => {{
+        $crate::record_skip($crate::Lacking::Hardware, &::std::format!($($reason)*));
         return;
     }};
 }
@@ -84,19 +94,29 @@ pub fn find_fetched(file: &str) -> Result<PathBuf, String> {
     ))
 }
 
-/// What [`skip!`] does before it leaves the test.
+/// What sort of thing a skipped test lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacking {
+    /// A program or a file that can be installed or fetched.
+    Installable,
+    /// A device, such as a GPU.
+    Hardware,
+}
+
+/// What [`skip!`] and [`skip_hardware!`] do before they leave the test.
 ///
 /// # Panics
 ///
-/// When `TENSORACLE_REQUIRE_ALL=1` is set, or the file named by `TENSORACLE_SKIPS` cannot be
+/// When `TENSORACLE_REQUIRE_ALL=1` is set and the lack could be mended, or the file named by `TENSORACLE_SKIPS` cannot be
 /// written: the test then fails.
 #[track_caller]
-pub fn record_skip(reason: &str) {
+pub fn record_skip(lacking: Lacking, reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
+    let tolerated = !required || lacking == Lacking::Hardware;
     assert!(
-        !required,
+        tolerated,
         "{test} may not be skipped ({REQUIRE_ALL}=1), but {reason}"
     );
     let line = format!("{test}\t{}\n", reason.replace(['\n', '\t'], " "));
@@ -126,10 +146,10 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Runs the ignored test below in a process of its own, with its own environment.
-    fn run_skipping(variables: &[(&str, &str)]) -> std::process::Output {
+    /// Runs one of the ignored tests below in a process of its own, with its own environment.
+    fn run_ignored(test: &str, variables: &[(&str, &str)]) -> std::process::Output {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "tests::skipping", "--nocapture"])
+            .args(["--ignored", "--exact", test, "--nocapture"])
             .env_remove(REQUIRE_ALL)
             .env_remove(SKIPS)
             .envs(variables.iter().copied())
@@ -148,10 +168,16 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "run by the test that looks at what it leaves"]
+    fn skipping_for_hardware() {
+        skip_hardware!("there is no GPU");
+    }
+
+    #[test]
     fn a_skip_passes_and_is_recorded_with_its_reason() {
         let folder = tempfile::tempdir().unwrap();
         let skips = folder.path().join("skips");
-        let output = run_skipping(&[(SKIPS, skips.to_str().unwrap())]);
+        let output = run_ignored("tests::skipping", &[(SKIPS, skips.to_str().unwrap())]);
         assert!(
             output.status.success(),
             "{}",
@@ -166,7 +192,7 @@ mod tests {
 
     #[test]
     fn without_a_runner_a_skip_is_told_on_the_standard_error() {
-        let output = run_skipping(&[]);
+        let output = run_ignored("tests::skipping", &[]);
         assert!(output.status.success());
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -177,10 +203,21 @@ mod tests {
 
     #[test]
     fn a_skip_fails_where_all_is_required() {
-        let output = run_skipping(&[(REQUIRE_ALL, "1")]);
+        let output = run_ignored("tests::skipping", &[(REQUIRE_ALL, "1")]);
         assert!(!output.status.success());
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(text.contains("may not be skipped"), "{text}");
+    }
+
+    #[test]
+    fn a_skip_for_lack_of_hardware_never_fails() {
+        let output = run_ignored("tests::skipping_for_hardware", &[(REQUIRE_ALL, "1")]);
+        assert!(output.status.success());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            text.contains("SKIPPED tests::skipping_for_hardware\tthere is no GPU"),
+            "{text}"
+        );
     }
 
     #[test]
