@@ -251,10 +251,17 @@ impl BuildGuard {
         paths: KeyPaths,
         lock: KeyLock,
     ) -> Result<Self, StoreError> {
-        let plan_offset = {
-            let json = storable(&header(conditions, Map::new(), empty_plan()))?;
-            container::plan_offset_for(json.len() + HEADER_ROOM)
+        let without_plan = Header {
+            conditions: conditions.clone(),
+            reference: Map::new(),
+            created_at_ns: 0,
+            plan: PlanRecord {
+                offset: 0,
+                length: 0,
+                blake3: Blake3(blake3::hash(&[])),
+            },
         };
+        let plan_offset = container::plan_offset_for(storable(&without_plan)?.len() + HEADER_ROOM);
         let not_writable = |source| StoreError::NotWritable {
             folder: store.folder().to_owned(),
             source,
@@ -296,14 +303,23 @@ impl BuildGuard {
     /// was written, [`StoreError::UnfinishedPlan`] when an earlier write failed,
     /// [`StoreError::Unstorable`] when `reference` cannot be written. An engine that was there
     /// stays in all these cases.
-    pub fn publish(mut self, reference: Map) -> Result<SavedEngine, StoreError> {
+    pub fn publish(self, reference: Map) -> Result<SavedEngine, StoreError> {
+        self.publish_as_created(reference, nanoseconds(SystemTime::now()))
+    }
+
+    /// [`publish`](Self::publish) with the time of an earlier build.
+    pub(crate) fn publish_as_created(
+        mut self,
+        reference: Map,
+        created_at_ns: i64,
+    ) -> Result<SavedEngine, StoreError> {
         if self.failed {
             return Err(StoreError::UnfinishedPlan { name: self.name() });
         }
         if self.length == 0 {
             return Err(StoreError::EmptyPlan { name: self.name() });
         }
-        let header = self.write_header(reference)?;
+        let header = self.write_header(reference, created_at_ns)?;
         let disk = &self.store.disk;
         disk.sync_file(&self.file, &self.paths.building)
             .map_err(self.io("save"))?;
@@ -332,13 +348,18 @@ impl BuildGuard {
         self.conditions.name().to_owned()
     }
 
-    fn write_header(&mut self, reference: Map) -> Result<Header, StoreError> {
+    fn write_header(&mut self, reference: Map, created_at_ns: i64) -> Result<Header, StoreError> {
         let plan = PlanRecord {
             offset: self.plan_offset,
             length: self.length,
             blake3: Blake3(self.hasher.finalize()),
         };
-        let mut header = header(&self.conditions, reference, plan);
+        let mut header = Header {
+            conditions: self.conditions.clone(),
+            reference,
+            created_at_ns,
+            plan,
+        };
         let mut json = storable(&header)?;
         if container::plan_offset_for(json.len()) > self.plan_offset {
             self.make_room(container::plan_offset_for(json.len() + HEADER_ROOM))?;
@@ -422,23 +443,6 @@ impl Drop for BuildGuard {
                 .disk
                 .remove_if_there(Step::RemoveLeftover, &self.paths.building);
         }
-    }
-}
-
-fn empty_plan() -> PlanRecord {
-    PlanRecord {
-        offset: 0,
-        length: 0,
-        blake3: Blake3(blake3::hash(&[])),
-    }
-}
-
-fn header(conditions: &Conditions, reference: Map, plan: PlanRecord) -> Header {
-    Header {
-        conditions: conditions.clone(),
-        reference,
-        created_at_ns: nanoseconds(SystemTime::now()),
-        plan,
     }
 }
 

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod check;
 mod cleanup;
 mod conditions;
 pub mod container;
@@ -36,25 +37,35 @@ pub mod disk;
 mod error;
 mod explain;
 mod header;
+mod inspect;
+mod list;
 mod lock;
 mod open;
+mod prune;
 mod records;
+mod removal;
 mod select;
 mod store;
 mod time;
+mod transfer;
 mod value;
 
 pub use build::{BuildGuard, BuildOptions, Outcome, Wait};
+pub use check::Checked;
 pub use conditions::{Conditions, Identity, MAX_NAME, NotAnIdentity};
 pub use error::{CorruptEngineError, Damage, EngineConditionError, StoreError};
 pub use explain::{Difference, Explanation, Near, differences};
 pub use header::{Blake3, Header, PlanRecord};
+pub use inspect::{FileKind, Flavour, Inspected, PlanInfo, Wrapper, inspect, recognize};
+pub use list::{Entry, Listing, Status, WeightPaths};
 pub use lock::Owner;
 pub use open::{OnDamage, OpenOptions, SavedEngine, Verify};
+pub use prune::{Excluded, NotRemoved, PrunePlan, PruneResult, PruneRules, Selected};
 pub use records::{DigestRecords, Recorded, WeightsRecord};
 pub use select::{MIN_PREFIX, Selector};
 pub use store::{Store, default_base};
 pub use time::utc_text;
+pub use transfer::Imported;
 pub use value::{Map, Value};
 
 /// How a saved engine's bytes come into memory, and the contract of a mapped one.

@@ -75,6 +75,11 @@ impl SavedEngine {
         &self.bytes[self.header.plan.offset as usize..]
     }
 
+    /// The whole file.
+    pub(crate) fn file_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Whether the plan is a mapping of the file rather than a copy.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
