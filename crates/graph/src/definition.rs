@@ -200,10 +200,10 @@ impl Graph {
         })
     }
 
-    /// Bytes that are equal exactly when two graphs mean the same: the layers that the outputs
-    /// depend on with their names, arguments and wiring; inputs and outputs; and type, shape,
-    /// digest and recipe of each constant. Source locations and the names of weights are not in
-    /// them.
+    /// Bytes that are equal exactly when two graphs say the same: the layers that the outputs
+    /// depend on in their order with their names, arguments and wiring; inputs and outputs; and
+    /// type, shape, digest and recipe of each constant. Source locations and the names of weights
+    /// are not in them.
     ///
     /// # Errors
     /// When a constant's digest cannot be had.

@@ -41,8 +41,7 @@ impl fmt::Display for SourceLocation {
 pub struct GraphError {
     /// What was being added: ``elementwise layer `encoder.0.residual` ``.
     pub subject: String,
-    /// What is wrong with it.
-    #[source]
+    /// What is wrong with it; part of the message already, and therefore no source of it.
     pub fault: Box<Fault>,
     /// Where the caller added it.
     pub location: SourceLocation,
@@ -154,8 +153,8 @@ pub enum Fault {
         /// The tensor.
         tensor: TensorLabel,
     },
-    /// A size that does not fit in 64 bits.
-    #[error("{what} does not fit in 64 bits")]
+    /// A size that does not fit in 64 bits, or whose expression has grown beyond all use.
+    #[error("{what} is too large to write down: beyond 64 bits, or thousands of terms")]
     Overflow {
         /// What was computed.
         what: String,

@@ -121,6 +121,8 @@ pub struct Graph {
     tensors: Vec<TensorRecord>,
     nodes: Vec<Node>,
     layer_names: BTreeSet<String>,
+    /// Names of inputs and outputs, and which of the two each is.
+    network_names: HashMap<String, &'static str>,
     inputs: Vec<(String, Tensor)>,
     outputs: Vec<(String, Tensor)>,
     constants: Vec<Arc<dyn ConstantSource>>,
@@ -140,6 +142,7 @@ impl Default for Graph {
             tensors: Vec::new(),
             nodes: Vec::new(),
             layer_names: BTreeSet::new(),
+            network_names: HashMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             constants: Vec::new(),
@@ -188,13 +191,15 @@ impl Graph {
         dims: impl Into<Dims>,
     ) -> Result<Tensor, GraphError> {
         let dims = dims.into();
-        self.check_input(name, &dims).map_err(|fault| GraphError {
-            subject: format!("input `{name}`"),
-            fault: Box::new(fault),
-            location: Location::caller().into(),
-        })?;
+        self.check_input(name, data_type, &dims)
+            .map_err(|fault| GraphError {
+                subject: format!("input `{name}`"),
+                fault: Box::new(fault),
+                location: Location::caller().into(),
+            })?;
         let producer = Producer::Input(self.inputs.len());
         let tensor = self.push_tensor(Inferred::new(data_type, dims), producer);
+        self.network_names.insert(name.to_owned(), "an input");
         self.inputs.push((name.to_owned(), tensor));
         Ok(tensor)
     }
@@ -216,6 +221,7 @@ impl Graph {
             fault: Box::new(fault),
             location: Location::caller().into(),
         })?;
+        self.network_names.insert(name.to_owned(), "an output");
         self.outputs.push((name.to_owned(), tensor));
         Ok(())
     }
@@ -310,7 +316,7 @@ impl Graph {
         let mut infer = Infer::new(self, &ids);
         let inferred = layer.infer(&mut infer)?;
         for tensor in &inferred {
-            check_dims(&tensor.dims)?;
+            check_dims(tensor.data_type, &tensor.dims)?;
         }
         Ok((inferred, infer.into_constraints()))
     }
@@ -334,7 +340,7 @@ impl Graph {
         }
     }
 
-    fn check_input(&self, name: &str, dims: &Dims) -> Result<(), Fault> {
+    fn check_input(&self, name: &str, data_type: DataType, dims: &Dims) -> Result<(), Fault> {
         self.check_name(name)?;
         for dim in dims.iter() {
             let acceptable = match (dim.fixed(), dim.name()) {
@@ -350,7 +356,7 @@ impl Graph {
                 });
             }
         }
-        check_dims(dims)
+        check_dims(data_type, dims)
     }
 
     fn check_name(&self, name: &str) -> Result<(), Fault> {
@@ -359,13 +365,10 @@ impl Graph {
             name: name.to_owned(),
             by: by.into(),
         };
-        if self.inputs.iter().any(|(taken, _)| taken == name) {
-            return Err(taken("an input"));
+        match self.network_names.get(name) {
+            None => Ok(()),
+            Some(by) => Err(taken(by)),
         }
-        if self.outputs.iter().any(|(taken, _)| taken == name) {
-            return Err(taken("an output"));
-        }
-        Ok(())
     }
 
     fn push_tensor(&mut self, tensor: Inferred, producer: Producer) -> Tensor {
@@ -547,7 +550,7 @@ fn check_text(name: &str) -> Result<(), Fault> {
     })
 }
 
-fn check_dims(dims: &Dims) -> Result<(), Fault> {
+fn check_dims(data_type: DataType, dims: &Dims) -> Result<(), Fault> {
     if dims.len() > MAX_DIMS {
         return Err(Fault::Argument {
             argument: "dims",
@@ -566,10 +569,11 @@ fn check_dims(dims: &Dims) -> Result<(), Fault> {
             }
         })
         .collect();
-    match nonzero.volume() {
+    let bits = Dim::from(data_type.bits());
+    match nonzero.volume().and_then(|elements| elements.mul(&bits)) {
         Some(_) => Ok(()),
         None => Err(Fault::Overflow {
-            what: format!("the number of elements of shape {dims}"),
+            what: format!("the number of bits in shape {dims}"),
         }),
     }
 }

@@ -34,7 +34,14 @@ impl Inferred {
         }
     }
 
+    /// With the elements, where they are few and the type holds each of them.
     pub(crate) fn with_value(self, value: Option<Vec<Dim>>) -> Self {
+        let holds = |dim: &Dim| match self.data_type {
+            DataType::Int64 => true,
+            DataType::Int32 => dim.fixed().is_none_or(|size| i32::try_from(size).is_ok()),
+            _ => false,
+        };
+        let value = value.filter(|value| value.len() <= SHAPE_ELEMENTS && value.iter().all(holds));
         Self { value, ..self }
     }
 }
@@ -312,6 +319,10 @@ pub(crate) const NUMBERS: &[DataType] = &[
     DataType::Int32,
     DataType::Int64,
 ];
+
+/// Elements are followed through at most this many, the limit that TensorRT documents for shape
+/// tensors.
+pub(crate) const SHAPE_ELEMENTS: usize = 64;
 
 /// The types of indices and shapes.
 pub(crate) const INDICES: &[DataType] = &[DataType::Int32, DataType::Int64];

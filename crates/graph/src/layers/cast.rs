@@ -1,7 +1,7 @@
 //! `ICastLayer`: elements converted to another type.
 
 use crate::infer::{Infer, Inferred};
-use crate::{DataType, Fault, Graph, GraphError, Kind, Tensor};
+use crate::{DataType, Fault, Graph, GraphError, Tensor};
 use serde::{Deserialize, Serialize};
 
 /// Arguments of a cast layer.
@@ -15,10 +15,7 @@ impl Cast {
     pub(crate) fn infer(&mut self, infer: &mut Infer<'_>) -> Result<Inferred, Fault> {
         infer.at_most(1)?;
         let input = infer.input(0, "input")?;
-        let integers = [input.data_type(), self.to_type]
-            .iter()
-            .all(|t| t.kind() == Kind::Integer);
-        let value = input.value().filter(|_| integers).map(<[_]>::to_vec);
+        let value = input.value().map(<[_]>::to_vec);
         Ok(Inferred::new(self.to_type, input.dims().clone()).with_value(value))
     }
 }

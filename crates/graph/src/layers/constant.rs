@@ -1,6 +1,6 @@
 //! `IConstantLayer`: a tensor whose elements are known when the graph is defined.
 
-use crate::infer::{INDICES, Infer, Inferred};
+use crate::infer::{INDICES, Infer, Inferred, SHAPE_ELEMENTS};
 use crate::{
     ConstantSource, ContentDigest, DataType, Dim, Dims, Fault, Graph, GraphError, Recipe,
     SourceError, Tensor,
@@ -15,10 +15,6 @@ pub struct Constant {
     /// Which of [`Graph::constants`] supplies the elements.
     pub index: usize,
 }
-
-/// Integer constants of at most this many elements are read while the graph is defined, since
-/// they may give shapes. TensorRT limits shape tensors to 64 elements.
-const SHAPE_ELEMENTS: u64 = 64;
 
 impl Constant {
     pub(crate) fn infer(&mut self, infer: &mut Infer<'_>) -> Result<Inferred, Fault> {
@@ -45,9 +41,11 @@ impl Constant {
     }
 }
 
+/// The elements of a small integer constant, read while the graph is defined since they may give
+/// shapes.
 fn shape_elements(source: &dyn ConstantSource, elements: u64) -> Option<Vec<Dim>> {
     let data_type = source.data_type();
-    if elements > SHAPE_ELEMENTS || !INDICES.contains(&data_type) {
+    if elements > SHAPE_ELEMENTS as u64 || !INDICES.contains(&data_type) {
         return None;
     }
     let mut bytes = vec![0; usize::try_from(data_type.bytes_for(elements)?).ok()?];

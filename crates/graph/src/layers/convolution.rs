@@ -141,8 +141,12 @@ impl Convolution {
                 .unwrap_or(i64::MAX)
         };
         let (stride, dilation): (i64, i64) = (at(&self.stride, 1), at(&self.dilation, 1));
-        let span = (kernel - 1).saturating_mul(dilation).saturating_add(1);
-        let reach = (output - 1)
+        let span = kernel
+            .saturating_sub(1)
+            .saturating_mul(dilation)
+            .saturating_add(1);
+        let reach = output
+            .saturating_sub(1)
             .max(0)
             .saturating_mul(stride)
             .saturating_add(span);
@@ -201,16 +205,17 @@ impl Convolution {
             if size < 1 {
                 return Err(kernel.dim_fault(axis + 2, "at least 1".into()));
             }
-            let output = self
-                .output(axis, &input.dims()[axis + 2], size)
-                .ok_or_else(|| Fault::Overflow {
-                    what: format!("the output size along axis {}", axis + 2),
-                })?;
-            if !infer.at_most_dim(&Dim::from(0), &output) {
+            let overflow = || Fault::Overflow {
+                what: format!("the output size along axis {}", axis + 2),
+            };
+            let whole = &input.dims()[axis + 2];
+            if let Some((span, padded)) = self.window(axis, whole, size).ok_or_else(overflow)?
+                && !infer.at_most_dim(&span, &padded)
+            {
                 let expected = format!("enough elements for a window of {size}");
                 return Err(input.dim_fault(axis + 2, expected));
             }
-            dims.push(output);
+            dims.push(self.output(axis, whole, size).ok_or_else(overflow)?);
         }
         Ok(Inferred::new(input.data_type(), dims.into()))
     }
@@ -242,32 +247,37 @@ impl Convolution {
         Ok(())
     }
 
-    /// The output size along spatial dimension `axis`, by TensorRT's formulas (`PaddingMode`).
-    fn output(&self, axis: usize, input: &Dim, kernel: i64) -> Option<Dim> {
+    /// What a window spans and what there is with padding, where the padding is given and the
+    /// former must fit in the latter. The outer `None` is an overflow.
+    fn window(&self, axis: usize, input: &Dim, kernel: i64) -> Option<Option<(Dim, Dim)>> {
+        if matches!(
+            self.padding_mode,
+            PaddingMode::SameUpper | PaddingMode::SameLower
+        ) {
+            return Some(None);
+        }
         let at = |list: &[u64], default| Dim::from(list.get(axis).copied().unwrap_or(default));
-        let stride = at(&self.stride, 1);
-        let one = Dim::from(1);
-        let round_up = match self.padding_mode {
-            PaddingMode::SameUpper | PaddingMode::SameLower => return input.ceil_div(&stride),
-            PaddingMode::ExplicitRoundUp => true,
-            PaddingMode::ExplicitRoundDown => false,
-        };
         let span = Dim::from(kernel.checked_sub(1)?)
             .mul(&at(&self.dilation, 1))?
-            .add(&one)?;
+            .add(&Dim::from(1))?;
         let padded = input
             .add(&at(&self.pre_padding, 0))?
             .add(&at(&self.post_padding, 0))?;
+        Some(Some((span, padded)))
+    }
+
+    /// The output size along spatial dimension `axis`, by TensorRT's formulas (`PaddingMode`).
+    fn output(&self, axis: usize, input: &Dim, kernel: i64) -> Option<Dim> {
+        let stride = Dim::from(self.stride.get(axis).copied().unwrap_or(1));
+        let Some((span, padded)) = self.window(axis, input, kernel)? else {
+            return input.ceil_div(&stride);
+        };
         let room = padded.sub(&span)?;
-        if room.fixed().is_some_and(|room| room < 0) {
-            // No window fits at all: one below zero, whatever the stride.
-            return Some(Dim::from(-1));
-        }
-        if round_up {
-            room.ceil_div(&stride)?.add(&one)
-        } else {
-            room.floor_div(&stride)?.add(&one)
-        }
+        let steps = match self.padding_mode {
+            PaddingMode::ExplicitRoundUp => room.ceil_div(&stride)?,
+            _ => room.floor_div(&stride)?,
+        };
+        steps.add(&Dim::from(1))
     }
 }
 

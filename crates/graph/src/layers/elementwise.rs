@@ -85,8 +85,8 @@ impl ElementWiseOperation {
             Self::Sum => a.add(b),
             Self::Sub => a.sub(b),
             Self::Prod => a.mul(b),
-            Self::Max => a.max(b),
-            Self::Min => a.min(b),
+            Self::Max => a.larger(b),
+            Self::Min => a.smaller(b),
             Self::FloorDiv => a.floor_div(b),
             // Truncation is the floor only where neither is negative, which is known of numbers.
             Self::Div => a.fixed()?.checked_div(b.fixed()?).map(Dim::from),

@@ -79,8 +79,9 @@ impl Normalization {
             }
         }
         self.axes = axes.into_iter().map(|axis| axis as i64).collect();
-        for (index, role) in [(1, "scale"), (2, "bias")] {
-            let parameter = infer.input(index, role)?;
+        let scale = infer.input(1, "scale")?;
+        let bias = infer.input(2, "bias")?;
+        for parameter in [&scale, &bias] {
             parameter.same_type_as(&input)?;
             parameter.rank_is(input.rank())?;
             for (axis, (size, whole)) in
@@ -91,6 +92,11 @@ impl Normalization {
                 }
             }
         }
+        for (axis, (a, b)) in scale.dims().iter().zip(bias.dims().iter()).enumerate() {
+            if infer.equal(a, b).is_none() {
+                return Err(bias.dim_fault(axis, format!("{a} as the scale has")));
+            }
+        }
         Ok(Inferred::new(input.data_type(), input.dims().clone()))
     }
 }
@@ -98,8 +104,9 @@ impl Normalization {
 impl Graph {
     /// Normalizes: `(x - mean) / sqrt(variance + epsilon) · scale + bias`.
     ///
-    /// `scale` and `bias` have the input's rank and broadcast to its shape: `[1, 1, d]` for layer
-    /// normalization over the last axis, `[1, C, 1, 1]` for instance and group normalization.
+    /// `scale` and `bias` have one shape, of the input's rank, which broadcasts to the input's:
+    /// `[1, 1, d]` for layer normalization over the last axis, `[1, C, 1, 1]` for instance and
+    /// group normalization.
     ///
     /// # Errors
     /// Types or shapes that do not fit, axes outside the rank, or groups that do not divide the

@@ -27,8 +27,8 @@ impl ReduceOperation {
         match self {
             Self::Sum => a.add(b),
             Self::Prod => a.mul(b),
-            Self::Max => a.max(b),
-            Self::Min => a.min(b),
+            Self::Max => a.larger(b),
+            Self::Min => a.smaller(b),
             Self::Avg => None,
         }
     }
@@ -78,7 +78,16 @@ impl Reduce {
 
     /// Reducing a shape, which is a vector, to one size.
     fn value(&self, input: &Input) -> Option<Vec<Dim>> {
-        let (first, rest) = input.value().filter(|_| input.rank() == 1)?.split_first()?;
+        let sizes = input.value().filter(|_| input.rank() == 1)?;
+        let Some((first, rest)) = sizes.split_first() else {
+            // The shape of a scalar.
+            let neutral = match self.operation {
+                ReduceOperation::Sum => 0,
+                ReduceOperation::Prod => 1,
+                _ => return None,
+            };
+            return Some(vec![Dim::from(neutral)]);
+        };
         let result = rest.iter().try_fold(first.clone(), |result, dim| {
             self.operation.on_sizes(&result, dim)
         })?;

@@ -137,7 +137,11 @@ impl Shuffle {
                     .ok_or_else(|| argument("0 only where the input has a dimension to copy"))?
                     .clone(),
                 Some(size) if size < 0 => return Err(argument("sizes of at least −1")),
-                _ => dim.clone(),
+                Some(_) => dim.clone(),
+                None => {
+                    infer.at_most_dim(&Dim::from(0), dim);
+                    dim.clone()
+                }
             };
             known = known.mul(&dim).ok_or_else(overflow)?;
             dims.push(dim);

@@ -1,6 +1,6 @@
 //! `ISliceLayer`: elements at regular steps, with a choice of what lies outside the input.
 
-use crate::infer::{Infer, Inferred, Input};
+use crate::infer::{Infer, Inferred, Input, SHAPE_ELEMENTS};
 use crate::{Dim, Fault, Graph, GraphError, Node, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +132,11 @@ impl Slice {
             self.check_axis(infer, &input, axis, &resolved)?;
         }
         let value = self.value(&input, &resolved);
+        if let Some(axes) = &mut self.axes {
+            // In one spelling, and known to be good.
+            let resolved = input.axes("axes", axes)?;
+            *axes = resolved.into_iter().map(|axis| axis as i64).collect();
+        }
         Ok(Inferred::new(input.data_type(), resolved.size.into()).with_value(value))
     }
 
@@ -243,6 +248,9 @@ impl Slice {
         let strict = self.mode == SampleMode::StrictBounds;
         let sizes = input.value().filter(|_| strict && input.rank() == 1)?;
         let (start, size) = (slice.start[0].fixed()?, slice.size[0].fixed()?);
+        if size > SHAPE_ELEMENTS as i64 {
+            return None;
+        }
         let coordinate = |step: i64| start.checked_add(step.checked_mul(slice.stride[0])?);
         (0..size)
             .map(|step| sizes.get(usize::try_from(coordinate(step)?).ok()?).cloned())
