@@ -1,0 +1,216 @@
+//! Vector registers as the product kernels see them: one trait over AVX-512, AVX2 and plain arrays.
+//!
+//! What is computed in them is elsewhere: products in `block`, depthwise convolutions in
+//! `conv::depthwise`.
+
+use crate::Real;
+use crate::level::{Level, cpu_level};
+
+/// A register of `LEN` elements.
+///
+/// # Safety
+/// The methods of the x86 implementations may only be called where the instructions they are named
+/// after are enabled and present; `load` and `store` touch `LEN` elements, with no alignment asked.
+pub unsafe trait Vector: Copy {
+    /// What it holds.
+    type Element: Copy;
+    /// How many.
+    const LEN: usize;
+    /// Rows of a tile two registers wide, so that its sums, a row of the right operand and one
+    /// value of the left one fit into the register file.
+    const ROWS: usize;
+
+    unsafe fn splat(value: Self::Element) -> Self;
+    unsafe fn load(from: *const Self::Element) -> Self;
+    unsafe fn store(self, to: *mut Self::Element);
+    /// `self + a·b`, fused on every level that has the instruction.
+    unsafe fn add_product(self, a: Self, b: Self) -> Self;
+}
+
+/// The registers that hold a type on each level.
+pub trait Registers: Copy {
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    type Avx512: Vector<Element = Self>;
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    type Avx2: Vector<Element = Self>;
+    #[doc(hidden)]
+    type Portable: Vector<Element = Self>;
+}
+
+impl Registers for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = core::arch::x86_64::__m512;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = core::arch::x86_64::__m256;
+    type Portable = [f32; 4];
+}
+
+impl Registers for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = core::arch::x86_64::__m512d;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = core::arch::x86_64::__m256d;
+    type Portable = [f64; 2];
+}
+
+/// A loop written in registers, to be compiled once per level.
+pub(crate) trait RegisterKernel<T> {
+    /// # Safety
+    /// To be called where `V`'s instructions are enabled; implementations add what they need.
+    unsafe fn run<V: Vector<Element = T>>(self);
+}
+
+/// Runs `kernel` as compiled for [`cpu_level`].
+///
+/// # Safety
+/// What the kernel asks for beyond the instructions, which are seen to here.
+#[inline]
+pub(crate) unsafe fn dispatch_registers<T: Real, K: RegisterKernel<T>>(kernel: K) {
+    // SAFETY: `cpu_level` returns a level only when the processor has it; the rest is the caller's
+    // promise.
+    unsafe {
+        match cpu_level() {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => run_avx512(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => run_avx2(kernel),
+            _ => kernel.run::<T::Portable>(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn run_avx512<T: Real, K: RegisterKernel<T>>(kernel: K) {
+    // SAFETY: the caller's promise.
+    unsafe { kernel.run::<T::Avx512>() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_avx2<T: Real, K: RegisterKernel<T>>(kernel: K) {
+    // SAFETY: the caller's promise.
+    unsafe { kernel.run::<T::Avx2>() }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Vector;
+    use core::arch::x86_64::*;
+
+    macro_rules! register {
+        ($register:ty, $element:ty, $len:literal, $rows:literal,
+         $splat:ident, $load:ident, $store:ident, $fmadd:ident) => {
+            // SAFETY: `load` and `store` are the unaligned forms and touch one register's width.
+            unsafe impl Vector for $register {
+                type Element = $element;
+                const LEN: usize = $len;
+                const ROWS: usize = $rows;
+
+                #[inline(always)]
+                unsafe fn splat(value: $element) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $splat(value) }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $element) -> Self {
+                    // SAFETY: as above, and the caller vouches for `LEN` readable elements.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $element) {
+                    // SAFETY: as above, and the caller vouches for `LEN` writable elements.
+                    unsafe { $store(to, self) }
+                }
+                #[inline(always)]
+                unsafe fn add_product(self, a: Self, b: Self) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $fmadd(a, b, self) }
+                }
+            }
+        };
+    }
+
+    register!(
+        __m512,
+        f32,
+        16,
+        12,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_fmadd_ps
+    );
+    register!(
+        __m512d,
+        f64,
+        8,
+        12,
+        _mm512_set1_pd,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_fmadd_pd
+    );
+    register!(
+        __m256,
+        f32,
+        8,
+        6,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps
+    );
+    register!(
+        __m256d,
+        f64,
+        4,
+        6,
+        _mm256_set1_pd,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_fmadd_pd
+    );
+}
+
+macro_rules! array {
+    ($element:ty, $len:literal) => {
+        // SAFETY: plain arrays need no instructions; reads and writes are of `LEN` elements.
+        unsafe impl Vector for [$element; $len] {
+            type Element = $element;
+            const LEN: usize = $len;
+            const ROWS: usize = 6;
+
+            #[inline(always)]
+            unsafe fn splat(value: $element) -> Self {
+                [value; $len]
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: the caller vouches for `LEN` readable elements.
+                unsafe { from.cast::<Self>().read_unaligned() }
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the caller vouches for `LEN` writable elements.
+                unsafe { to.cast::<Self>().write_unaligned(self) }
+            }
+            #[inline(always)]
+            unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
+                for i in 0..$len {
+                    self[i] = if crate::level::PORTABLE_FMA {
+                        a[i].mul_add(b[i], self[i])
+                    } else {
+                        self[i] + a[i] * b[i]
+                    };
+                }
+                self
+            }
+        }
+    };
+}
+
+array!(f32, 4);
+array!(f64, 2);
