@@ -16,12 +16,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum WeightsError {
     /// A file could not be opened, measured, mapped or read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A folder without weights in it, or something that is no file at all.
     #[error("{}: not a file", path.display())]

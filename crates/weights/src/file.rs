@@ -24,9 +24,9 @@ pub(crate) struct WeightsFile {
 
 impl WeightsFile {
     pub(crate) fn open(path: &Path, read: Read) -> Result<Self, WeightsError> {
-        let io = |source| WeightsError::Io {
+        let io = |cause| WeightsError::Io {
             path: path.to_path_buf(),
-            source,
+            cause,
         };
         // Asked before opening, because opening a pipe waits for a writer.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
@@ -99,9 +99,9 @@ impl WeightsFile {
 
     /// Whether the open file, and the file now at its path, are as they were when opened.
     pub(crate) fn unchanged(&self) -> Result<(), WeightsError> {
-        let io = |source| WeightsError::Io {
+        let io = |cause| WeightsError::Io {
             path: self.path.clone(),
-            source,
+            cause,
         };
         let by_handle = self.handle.metadata().map_err(io)?;
         let by_path = std::fs::metadata(&self.stamp.path).map_err(io)?;

@@ -218,6 +218,9 @@ impl HeaderFault {
                 let known: Vec<&str> = Element::ALL.iter().map(|element| element.name()).collect();
                 Some(format!("known are {}", known.join(", ")))
             }
+            Self::HeaderTooLong { .. } | Self::NotUtf8 { .. } | Self::InvalidJson { .. } => {
+                Some("the file may be no safetensors file, or a damaged one".to_owned())
+            }
             _ => Some("write the file again with the tool that made it".to_owned()),
         }
     }

@@ -54,13 +54,20 @@ impl ConstantSource for WeightConstant {
     }
 
     fn read(&self, out: &mut [u8]) -> Result<(), SourceError> {
-        self.tensor.read(out).map_err(|error| SourceError {
-            subject: self.tensor.describe(),
-            reason: match error.hint() {
-                Some(hint) => format!("{error} ({hint})"),
-                None => error.to_string(),
-            },
-            cause: Some(Arc::new(error)),
+        self.tensor.read(out).map_err(|error| {
+            let subject = self.tensor.describe();
+            let text = error.to_string();
+            // The error names the tensor, too; once is enough.
+            let reason = text.strip_prefix(&format!("{subject}: ")).unwrap_or(&text);
+            let reason = match error.hint() {
+                Some(hint) => format!("{reason} ({hint})"),
+                None => reason.to_owned(),
+            };
+            SourceError {
+                subject,
+                reason,
+                cause: Some(Arc::new(error)),
+            }
         })
     }
 

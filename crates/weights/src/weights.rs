@@ -260,9 +260,9 @@ impl Opening {
             fault,
         };
         let index = Index::open(path)
-            .map_err(|source| WeightsError::Io {
+            .map_err(|cause| WeightsError::Io {
                 path: path.to_path_buf(),
-                source,
+                cause,
             })?
             .map_err(in_index)?;
         let mut shards: BTreeMap<PathBuf, Arc<WeightsFile>> = BTreeMap::new();
