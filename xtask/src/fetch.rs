@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 "not fetched"
             };
             println!(
-                "{:34} {:>9}  {state:12} {}",
+                "{:40} {:>9}  {state:12} {}",
                 title(package),
                 archive_size(package),
                 package.what
