@@ -285,3 +285,144 @@ pub(crate) fn verify_plan(header: &Header, plan: &[u8]) -> Result<(), Damage> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+    use proptest::prelude::*;
+
+    /// A file with `plan`, as a builder writes it.
+    fn file(header: &Header, plan: &[u8]) -> Vec<u8> {
+        let mut header = header.clone();
+        header.plan = PlanRecord {
+            offset: plan_offset_for(json(&header).unwrap().len() + 100),
+            length: plan.len() as u64,
+            blake3: Blake3(blake3::hash(plan)),
+        };
+        let mut bytes = encode(&json(&header).unwrap(), header.plan.offset);
+        bytes.extend_from_slice(plan);
+        bytes
+    }
+
+    /// A file whose lines are right for the given body, whatever that is.
+    fn around(body: &[u8]) -> Vec<u8> {
+        let digest = blake3::hash(body).to_hex();
+        let mut bytes = format!(
+            "tensoracle engine format 1\nheader {:010} blake3 {digest}\n",
+            body.len()
+        )
+        .into_bytes();
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::List),
+                map_of(inner).prop_map(Value::Map),
+            ]
+        })
+    }
+
+    fn map_of(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Map> {
+        prop::collection::btree_map(any::<String>(), value, 0..6)
+    }
+
+    prop_compose! {
+        fn header()(
+            name in "[^\\p{Cc}]{1,40}",
+            fields in map_of(value()),
+            described in map_of(value()),
+            reference in map_of(value()),
+            created_at_ns in any::<i64>(),
+        ) -> Header {
+            Header {
+                conditions: Conditions::from_parts(name, fields, described),
+                reference,
+                created_at_ns,
+                plan: PlanRecord { offset: 0, length: 0, blake3: Blake3(blake3::hash(&[])) },
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(header in header(), plan in prop::collection::vec(any::<u8>(), 1..99)) {
+            let bytes = file(&header, &plan);
+            let read = decode(&bytes).unwrap();
+            prop_assert_eq!(read.identity(), header.identity());
+            prop_assert_eq!(&read.conditions, &header.conditions);
+            prop_assert_eq!(&read.reference, &header.reference);
+            prop_assert_eq!(read.created_at_ns, header.created_at_ns);
+            prop_assert_eq!(&bytes[read.plan.offset as usize..], &plan[..]);
+            prop_assert!(verify_plan(&read, &plan).is_ok());
+        }
+
+        #[test]
+        fn any_change_is_noticed(
+            header in header(),
+            at in any::<prop::sample::Index>(),
+            splice in prop::collection::vec(any::<u8>(), 0..40),
+            drop in 0..40_usize,
+        ) {
+            let bytes = file(&header, b"plan");
+            let mut changed = bytes.clone();
+            let start = at.index(bytes.len());
+            changed.splice(start..bytes.len().min(start + drop), splice);
+            if let Ok(read) = decode(&changed) {
+                let plan = &changed[read.plan.offset as usize..];
+                prop_assert!(verify_plan(&read, plan).is_err() || changed == bytes);
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes);
+            let _ = decode(&around(&bytes));
+            let _ = decode(&[&around(&bytes)[..], &bytes].concat());
+        }
+
+        #[test]
+        fn no_fields_make_it_panic(
+            format in any::<u32>(),
+            name in any::<String>(),
+            offset in any::<u64>(),
+            length in any::<u64>(),
+            fields in map_of(value()),
+        ) {
+            let hash = blake3::hash(&[]).to_hex();
+            let body = serde_json::json!({
+                "format": format, "name": name, "identity": hash.as_str(),
+                "created_at": "", "created_at_ns": 0,
+                "plan": {"offset": offset, "length": length, "blake3": hash.as_str()},
+                "conditions": fields, "reference": {}, "described": {},
+            });
+            let bytes = around(body.to_string().as_bytes());
+            prop_assert!(decode(&bytes).is_err(), "nobody knows this identity");
+        }
+    }
+
+    #[test]
+    fn a_stated_length_is_not_believed() {
+        for length in ["9999999999", "0067108865", "0000000001"] {
+            let text = format!(
+                "tensoracle engine format 1\nheader {length} blake3 {}\n",
+                "0".repeat(64)
+            );
+            assert!(decode(text.as_bytes()).is_err());
+        }
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(matches!(
+            decode(&around(deep.as_bytes())),
+            Err(Damage::Unreadable { .. })
+        ));
+    }
+}

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::disk::Step;
 use crate::error::StoreError;
 use crate::list::Entry;
-use crate::lock::leads_to;
+use crate::lock::{Attempt, KeyLock, leads_to};
 use crate::select::Selector;
-use crate::store::Store;
+use crate::store::{LOCK, Store};
 use crate::time::nanoseconds;
 
 /// What became of an engine that was to be removed.
@@ -57,11 +57,17 @@ impl Store {
     /// Removes the file at `path` if nobody has it open and, where `chosen` is given, if it is
     /// still in the state that was chosen.
     ///
-    /// The exclusive lock is taken before the file's name is removed and kept until then: whoever
-    /// opened it without having locked it yet finds that the name is gone, and starts anew.
+    /// Two locks are held until the file's name is removed. The key's lock keeps builders from
+    /// putting a new engine in its place. The exclusive lock on the file says that no reader has
+    /// it; whoever opened it without having locked it yet finds that the name is gone, and starts
+    /// anew.
     pub(crate) fn remove_engine(&self, path: &Path, chosen: Option<&Entry>) -> Removal {
         let removed = || -> io::Result<Removal> {
             let file = File::open(path)?;
+            let _key = match KeyLock::attempt(&self.disk, &path.with_extension(LOCK))? {
+                Attempt::Held(key) => key,
+                Attempt::Busy(_) => return Ok(Removal::InUse),
+            };
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(Removal::InUse),

@@ -167,19 +167,19 @@ fn pruning_by_age_takes_only_what_is_strictly_older() {
         unused_for: Some(30 * DAY),
         max_size: None,
     };
-    assert_eq!(selected(&store, rules), [old.clone()]);
+    assert_eq!(selected(&store, rules), [old.as_str()]);
 
     let before = names(store.folder());
     let plan = store.plan_prune(&rules, now()).unwrap();
     let dry = store.prune(&plan, true).unwrap();
     assert_eq!(names(store.folder()), before);
-    assert_eq!(dry.removed, [old.clone()]);
+    assert_eq!(dry.removed, [old.as_str()]);
     assert_eq!(dry.removed_size_bytes, 0);
     assert_eq!(dry.projected_size_bytes, Some(plan.projected_size_bytes));
 
     let result = store.prune(&plan, false).unwrap();
     assert!(result.succeeded());
-    assert_eq!(result.removed, [old.clone()]);
+    assert_eq!(result.removed, [old.as_str()]);
     assert_eq!(result.removed_size_bytes, plan.total_size_bytes / 3);
     assert_eq!(result.remaining_size_bytes, plan.total_size_bytes / 3 * 2);
     let left = names(store.folder());
