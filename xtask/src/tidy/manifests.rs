@@ -32,10 +32,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             "state the oldest supported compiler under [workspace.package]",
         ));
     }
-    for (path, text) in tree
+    let manifests = tree
         .texts()
-        .filter(|(path, _)| path.ends_with("/Cargo.toml"))
-    {
+        .filter(|(path, _)| path.ends_with("/Cargo.toml"));
+    // A workspace of its own, such as a fuzz target's, has nothing to inherit from.
+    for (path, text) in manifests.filter(|(_, text)| !text.lines().any(|l| l == "[workspace]")) {
         if states_rust_version(text) {
             findings.push(Finding::new(
                 path,
@@ -99,6 +100,11 @@ mod tests {
         assert_eq!(
             found(&[(ROOT, ROOT_TEXT), ("a/Cargo.toml", &lax)]),
             ["a/Cargo.toml does not inherit the lints"]
+        );
+        let apart = "[package]\nname = \"a\"\n\n[workspace]\n";
+        assert_eq!(
+            found(&[(ROOT, ROOT_TEXT), ("fuzz/Cargo.toml", apart)]),
+            [""; 0]
         );
         assert_eq!(
             found(&[(ROOT, ROOT_TEXT), ("clippy.toml", "msrv = \"1.90\"")]),
