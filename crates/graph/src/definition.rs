@@ -200,6 +200,17 @@ impl Graph {
         })
     }
 
+    /// The sources of the constants that [`Self::definition`] describes, in its order.
+    #[must_use]
+    pub fn live_constants(&self) -> Vec<Arc<dyn ConstantSource>> {
+        let live = self.live_nodes();
+        let constant = |(node, live): (&crate::Node, bool)| match node.layer() {
+            Layer::Constant(constant) if live => Some(self.constants()[constant.index].clone()),
+            _ => None,
+        };
+        self.nodes().iter().zip(live).filter_map(constant).collect()
+    }
+
     /// Bytes that are equal exactly when two graphs say the same: the layers that the outputs
     /// depend on in their order with their names, arguments and wiring; inputs and outputs; and
     /// type, shape, digest and recipe of each constant. Source locations and the names of weights

@@ -4,7 +4,23 @@
 
 use crate::{Graph, Layer, Node, Tensor};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
+
+/// Names may hold anything; line breaks and other control characters are shown escaped.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for character in text.chars() {
+        match character.is_control() {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    shown.into()
+}
 
 impl Graph {
     /// How listings name a tensor: by its input or the layer that produces it.
@@ -44,12 +60,12 @@ impl fmt::Display for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, tensor) in self.inputs() {
             let (data_type, dims) = (self.data_type(*tensor), self.dims(*tensor));
-            writeln!(formatter, "input {name}: {data_type}{dims}")?;
+            writeln!(formatter, "input {}: {data_type}{dims}", one_line(name))?;
         }
         let width = self
             .nodes()
             .iter()
-            .map(|node| node.name().chars().count())
+            .map(|node| one_line(node.name()).chars().count())
             .max()
             .unwrap_or(0);
         for node in self.nodes() {
@@ -58,18 +74,18 @@ impl fmt::Display for Graph {
             write!(
                 formatter,
                 "{:width$} = {}(",
-                node.name(),
+                one_line(node.name()),
                 node.layer().kind()
             )?;
             for (index, input) in node.inputs().iter().enumerate() {
                 let separator = if index == 0 { "" } else { ", " };
                 let name = input.map_or_else(|| "-".into(), |tensor| self.tensor_name(tensor));
-                write!(formatter, "{separator}{name}")?;
+                write!(formatter, "{separator}{}", one_line(&name))?;
             }
             write!(formatter, ")")?;
             let arguments = self.arguments(node);
             if !arguments.is_empty() {
-                write!(formatter, " {arguments}")?;
+                write!(formatter, " {}", one_line(&arguments))?;
             }
             writeln!(formatter, " -> {data_type}{dims}")?;
         }
@@ -77,8 +93,9 @@ impl fmt::Display for Graph {
             let (data_type, dims) = (self.data_type(*tensor), self.dims(*tensor));
             writeln!(
                 formatter,
-                "output {name}: {data_type}{dims} = {}",
-                self.tensor_name(*tensor)
+                "output {}: {data_type}{dims} = {}",
+                one_line(name),
+                one_line(&self.tensor_name(*tensor))
             )?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 //! Constants are listed inside the layers that use them, since drawn apart they would outnumber
 //! everything else. What is left out: making the picture.
 
+use crate::display::one_line;
 use crate::{Graph, Layer, Node, Tensor};
 use std::fmt::Write;
 
@@ -141,16 +142,14 @@ fn is_constant(node: &Node) -> bool {
 
 /// For a double-quoted DOT string.
 fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', " ")
+    one_line(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// For a double-quoted Mermaid label, which takes character entities.
 fn entities(text: &str) -> String {
-    text.replace('&', "&amp;")
+    one_line(text)
+        .replace('&', "&amp;")
         .replace('"', "&quot;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
-        .replace('\n', " ")
 }

@@ -1,0 +1,13 @@
+//! Tests of graphs from outside: what layers infer and refuse, names, listings, drawings, digests
+//! and definitions.
+
+mod common;
+mod definition;
+mod digest;
+mod faults;
+mod hostile;
+mod inference;
+mod listing;
+mod naming;
+mod random;
+mod shape_inference;
