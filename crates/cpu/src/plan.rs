@@ -43,6 +43,9 @@ pub struct Plan {
     pub(crate) engine: Engine,
 }
 
+/// Where a constant lies among the plan's bytes, and what its elements are.
+type Place = (Class, Range<usize>);
+
 /// A plan in the width of its mode.
 #[derive(Clone)]
 pub(crate) enum Engine {
@@ -53,7 +56,7 @@ pub(crate) enum Engine {
 pub(crate) struct Loaded<T> {
     pub(crate) program: Program,
     bytes: PlanBytes,
-    ranges: Vec<(Class, Range<usize>)>,
+    ranges: Vec<Place>,
     width: std::marker::PhantomData<T>,
 }
 
@@ -130,10 +133,7 @@ fn data_start(header: usize) -> usize {
 }
 
 /// Where each constant lies, and the plan's whole length.
-fn layout<T: Real>(
-    program: &Program,
-    start: usize,
-) -> Result<(Vec<(Class, Range<usize>)>, usize), CpuError> {
+fn layout<T: Real>(program: &Program, start: usize) -> Result<(Vec<Place>, usize), CpuError> {
     let too_large = || CpuError::Plan {
         problem: "its constants exceed the address space".into(),
     };

@@ -104,8 +104,8 @@ impl Program {
         };
         let live = graph.live_nodes();
         let mut steps = Vec::new();
-        for index in 0..graph.nodes().len() {
-            let output = graph.nodes()[index].outputs()[0];
+        for (index, node) in graph.nodes().iter().enumerate() {
+            let output = node.outputs()[0];
             if live[index] && homes[output.index()] == Home::Step && !compiler.fused[index] {
                 steps.push(compiler.step(index));
             }

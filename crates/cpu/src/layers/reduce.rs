@@ -21,9 +21,9 @@ pub(super) fn run<T: Real>(layer: &Reduce, call: &mut Call<'_, T>) {
             let (neutral, combine) = integer(layer.operation, call.data_type);
             staged(from, to, &steps, |from, [outer, axis, inner], to| {
                 to.fill(neutral);
-                for index in 0..outer * axis * inner {
-                    let place = index / (axis * inner) * inner + index % inner;
-                    to[place] = combine(to[place], from[index]);
+                for (index, &value) in from[..outer * axis * inner].iter().enumerate() {
+                    let to = &mut to[index / (axis * inner) * inner + index % inner];
+                    *to = combine(*to, value);
                 }
             });
         }
