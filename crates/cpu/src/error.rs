@@ -2,7 +2,7 @@
 
 use crate::Mode;
 use std::io;
-use tensoracle_graph::{DataType, DimError, SourceError};
+use tensoracle_graph::{DataType, DimError, InputShape, InputShapeFault, SourceError};
 
 /// An error of the CPU engine.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,30 @@ pub enum CpuError {
         expected: String,
         /// What does not fit.
         problem: String,
+    },
+    /// Declared sizes that do not go with the graph.
+    #[error("input `{name}`")]
+    DeclaredShape {
+        /// The input's name.
+        name: String,
+        /// What is wrong.
+        #[source]
+        fault: InputShapeFault,
+    },
+    /// An input shape outside the sizes that the plan was built for.
+    #[error(
+        "input `{name}` has size {} along axis {axis}, expected {} to {}: the engine was built for {declared}",
+        found[*axis], declared.min[*axis], declared.max[*axis]
+    )]
+    OutOfRange {
+        /// The input's name.
+        name: String,
+        /// The shape given.
+        found: Vec<u64>,
+        /// The axis, from 0.
+        axis: usize,
+        /// The sizes that the plan was built for.
+        declared: InputShape,
     },
     /// The shape of an input with named dimensions that was not set.
     #[error("the shape of input `{name}` is not set; it is {expected}")]

@@ -46,6 +46,6 @@ mod storage;
 
 pub use error::CpuError;
 pub use mode::Mode;
-pub use plan::{Plan, PlanBytes, build};
+pub use plan::{BuildOptions, Plan, PlanBytes, build};
 pub use session::{Input, Observation, Output, Session, Values};
 pub use tensoracle_kernels::{Level, cpu_level};

@@ -10,11 +10,12 @@ use crate::program::{Form, Program};
 use crate::storage::{Buffer, Class, Elements};
 use crate::{CpuError, Mode, Session};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
-use tensoracle_graph::{Graph, GraphDefinition};
+use tensoracle_graph::{Graph, GraphDefinition, InputShape};
 use tensoracle_kernels::{Real, cpu_level};
 use tensoracle_progress::{Progress, Silent, Unit};
 
@@ -34,6 +35,8 @@ pub type PlanBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 struct Header {
     mode: Mode,
     level: String,
+    /// The sizes that inputs may have; nothing for plans that take any.
+    inputs: BTreeMap<String, InputShape>,
     graph: GraphDefinition,
 }
 
@@ -41,10 +44,21 @@ struct Header {
 #[derive(Clone)]
 pub struct Plan {
     pub(crate) engine: Engine,
+    inputs: Arc<BTreeMap<String, InputShape>>,
 }
 
 /// Where a constant lies among the plan's bytes, and what its elements are.
 type Place = (Class, Range<usize>);
+
+/// What a plan is built for.
+#[derive(Debug, Clone, Default)]
+pub struct BuildOptions {
+    /// How exactly the plan executes.
+    pub mode: Mode,
+    /// The sizes that each input may have. Without any entry, inputs take all sizes that the graph
+    /// allows.
+    pub inputs: BTreeMap<String, InputShape>,
+}
 
 /// A plan in the width of its mode.
 #[derive(Clone)]
@@ -66,22 +80,27 @@ pub(crate) struct Loaded<T> {
 /// A graph without outputs, constants that cannot be read, a full disk, or cancellation.
 pub fn build(
     graph: &Graph,
-    mode: Mode,
+    options: &BuildOptions,
     progress: &dyn Progress,
     out: &mut dyn Write,
 ) -> Result<(), CpuError> {
-    match mode {
-        Mode::Fast => write_plan::<f32>(graph, mode, progress, out),
-        Mode::Typed | Mode::Exact => write_plan::<f64>(graph, mode, progress, out),
+    if !options.inputs.is_empty() {
+        let check = graph.check_input_shapes(&options.inputs);
+        check.map_err(|(name, fault)| CpuError::DeclaredShape { name, fault })?;
+    }
+    match options.mode {
+        Mode::Fast => write_plan::<f32>(graph, options, progress, out),
+        Mode::Typed | Mode::Exact => write_plan::<f64>(graph, options, progress, out),
     }
 }
 
 fn write_plan<T: Real>(
     graph: &Graph,
-    mode: Mode,
+    options: &BuildOptions,
     progress: &dyn Progress,
     out: &mut dyn Write,
 ) -> Result<(), CpuError> {
+    let mode = options.mode;
     // Compiled from what the header says, so that loading comes to the same program.
     let definition = graph.definition()?;
     let graph = Graph::from_definition(&definition, graph.live_constants()).map_err(|error| {
@@ -93,6 +112,7 @@ fn write_plan<T: Real>(
     let header = Header {
         mode,
         level: cpu_level().name().to_owned(),
+        inputs: options.inputs.clone(),
         graph: definition,
     };
     let header = serde_json::to_vec(&header).map_err(|error| CpuError::Plan {
@@ -172,7 +192,11 @@ impl Plan {
     /// As [`build`].
     pub fn compile(graph: &Graph, mode: Mode) -> Result<Self, CpuError> {
         let mut bytes = Vec::new();
-        build(graph, mode, &Silent, &mut bytes)?;
+        let options = BuildOptions {
+            mode,
+            ..BuildOptions::default()
+        };
+        build(graph, &options, &Silent, &mut bytes)?;
         Self::load(Arc::new(bytes))
     }
 
@@ -195,6 +219,10 @@ impl Plan {
             .map_err(|error| CpuError::Plan {
                 problem: error.to_string(),
             })?;
+        if !header.inputs.is_empty() {
+            let check = graph.check_input_shapes(&header.inputs);
+            check.map_err(|(name, fault)| CpuError::DeclaredShape { name, fault })?;
+        }
         let program = Program::compile(graph, header.mode)?;
         let bytes = aligned(bytes);
         let engine = match header.mode {
@@ -203,7 +231,10 @@ impl Plan {
                 Engine::Double(Arc::new(Loaded::new(program, bytes, data)?))
             }
         };
-        Ok(Self { engine })
+        Ok(Self {
+            engine,
+            inputs: Arc::new(header.inputs),
+        })
     }
 
     /// The graph that the plan executes. Its constants are described only.
@@ -213,6 +244,12 @@ impl Plan {
             Engine::Single(loaded) => &loaded.program.graph,
             Engine::Double(loaded) => &loaded.program.graph,
         }
+    }
+
+    /// The sizes that inputs may have; empty for a plan that takes all that the graph allows.
+    #[must_use]
+    pub fn input_shapes(&self) -> &BTreeMap<String, InputShape> {
+        &self.inputs
     }
 
     /// How exactly the plan executes.

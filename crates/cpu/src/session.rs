@@ -116,15 +116,43 @@ impl Session {
         &self.plan
     }
 
-    /// Sets the shapes of all inputs with named dimensions together. Inputs whose shapes are fixed
-    /// may be left out.
+    /// Sets the shapes of all inputs with named dimensions together. Inputs that can have only one
+    /// shape may be left out.
     ///
     /// # Errors
-    /// A shape that does not fit its declaration, one size for a name and another elsewhere, or
+    /// A shape that does not fit its declaration or is outside the range that the plan was built
+    /// for, one size for a name and another elsewhere, or
     /// sizes with which a layer cannot run. The session then has no shapes until a call succeeds.
     pub fn set_input_shapes(&mut self, shapes: &[(&str, &[u64])]) -> Result<(), CpuError> {
         self.bound = None;
-        self.names = bind_names(self.plan.graph(), shapes)?;
+        for (name, shape) in shapes {
+            let declared = self.plan.input_shapes().get(*name);
+            if let Some(declared) = declared.filter(|declared| declared.min.len() == shape.len())
+                && let Some(axis) = declared.out_of_range(shape)
+            {
+                return Err(CpuError::OutOfRange {
+                    name: (*name).to_owned(),
+                    found: shape.to_vec(),
+                    axis,
+                    declared: declared.clone(),
+                });
+            }
+        }
+        let given = |name: &str| shapes.iter().any(|(given, _)| *given == name);
+        let single: Vec<(String, Vec<u64>)> = self
+            .plan
+            .input_shapes()
+            .iter()
+            .filter(|(name, _)| !given(name))
+            .filter_map(|(name, declared)| Some((name.clone(), declared.single()?.to_vec())))
+            .collect();
+        let mut all = shapes.to_vec();
+        all.extend(
+            single
+                .iter()
+                .map(|(name, shape)| (name.as_str(), shape.as_slice())),
+        );
+        self.names = bind_names(self.plan.graph(), &all)?;
         self.bind()
     }
 
@@ -150,18 +178,7 @@ impl Session {
         if self.bound.is_some() {
             return Ok(());
         }
-        let graph = self.plan.graph();
-        if let Some((name, tensor)) = graph
-            .inputs()
-            .iter()
-            .find(|(_, tensor)| graph.dims(*tensor).fixed().is_none())
-        {
-            return Err(CpuError::ShapeNotSet {
-                name: name.clone(),
-                expected: graph.dims(*tensor).to_string(),
-            });
-        }
-        self.bind()
+        self.set_input_shapes(&[])
     }
 
     /// The concrete shape of an input or output under the shapes that are set.

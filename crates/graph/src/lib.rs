@@ -19,6 +19,7 @@ mod draw;
 mod error;
 mod graph;
 mod infer;
+mod input_shape;
 pub mod layers;
 mod source;
 
@@ -32,6 +33,7 @@ pub use dims::{Dims, MAX_DIMS};
 pub use error::{Fault, GraphError, SourceLocation, TensorLabel};
 pub use graph::{Graph, Node, Tensor};
 pub use infer::Constraint;
+pub use input_shape::{InputShape, InputShapeFault};
 pub use layers::{
     Activation, ActivationType, Cast, Concatenation, Constant, Convolution, ElementWise,
     ElementWiseOperation, Gather, GatherMode, Identity, Layer, MatrixMultiply, MatrixOperation,

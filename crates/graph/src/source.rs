@@ -59,7 +59,8 @@ pub enum Recipe {
     /// Bytes as they are stored, row-major and packed.
     Stored {
         /// The stored element type by its safetensors name (`F32`, `BF16`, `F64`, …), which may
-        /// be one that no [`DataType`] has.
+        /// be one that no [`DataType`] has; by the name of a [`DataType`] where nothing is stored
+        /// in a file.
         element: String,
         /// The stored shape.
         dims: Vec<u64>,
@@ -122,7 +123,7 @@ pub struct SourceError {
 ///
 /// Defining a graph asks only for `data_type` and `dims`; its digest asks for `recipe`; a backend
 /// that builds asks for the elements.
-pub trait ConstantSource: fmt::Debug + Send + Sync {
+pub trait ConstantSource: std::any::Any + fmt::Debug + Send + Sync {
     /// The element type.
     fn data_type(&self) -> DataType;
 

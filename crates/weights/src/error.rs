@@ -6,7 +6,7 @@ use crate::header::HeaderFault;
 use crate::index::IndexFault;
 use crate::stamp::StampField;
 use crate::text::{Dims, Name, Names};
-use crate::view::ViewFault;
+use crate::view_fault::ViewFault;
 use std::io;
 use std::path::PathBuf;
 

@@ -52,7 +52,9 @@ impl fmt::Display for StampField {
 }
 
 impl FileStamp {
-    pub(crate) fn new(path: &Path, metadata: &Metadata) -> Self {
+    /// The stamp of the file that `metadata` describes, opened by the absolute `path`.
+    #[must_use]
+    pub fn new(path: &Path, metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let (mtime_ns, ctime_ns, inode) = {
             use std::os::unix::fs::MetadataExt;

@@ -4,11 +4,12 @@
 //! What is left out: how elements are fetched (`layout`, `materialise`).
 
 use crate::convert::is_castable;
-use crate::element::{Element, ElementKind};
+use crate::element::Element;
 use crate::error::WeightsError;
 use crate::file::WeightsFile;
 use crate::header::StoredTensor;
 use crate::text::{Dims, Plain, file_name};
+use crate::view_fault::ViewFault;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,137 +50,6 @@ pub(crate) enum Origin {
     },
 }
 
-/// Why a view of a tensor cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ViewFault {
-    /// A cast between types that have no conversion.
-    #[error("{from} cannot be cast to {to}")]
-    Cast {
-        /// The tensor's type.
-        from: Element,
-        /// The type asked for.
-        to: Element,
-    },
-    /// Not a permutation of the tensor's axes.
-    #[error("{permutation:?} is not a permutation of the axes of {}", Dims(dims))]
-    Permutation {
-        /// What was given.
-        permutation: Vec<usize>,
-        /// The tensor's shape.
-        dims: Vec<u64>,
-    },
-    /// A shape with another number of elements.
-    #[error(
-        "{} ({}) cannot be reshaped to {} ({})",
-        Dims(from),
-        elements(from),
-        Dims(to),
-        elements(to)
-    )]
-    Reshape {
-        /// The tensor's shape.
-        from: Vec<u64>,
-        /// The shape asked for.
-        to: Vec<u64>,
-    },
-    /// A slice with more or fewer ranges than the tensor has axes.
-    #[error("{found} ranges given for the {} axes of {}", dims.len(), Dims(dims))]
-    SliceRank {
-        /// How many ranges were given.
-        found: usize,
-        /// The tensor's shape.
-        dims: Vec<u64>,
-    },
-    /// A range that is reversed or goes past the end.
-    #[error("range {start}..{end} does not fit axis {axis} of {}", Dims(dims))]
-    SliceRange {
-        /// The axis.
-        axis: usize,
-        /// The range's first index.
-        start: u64,
-        /// One past its last index.
-        end: u64,
-        /// The tensor's shape.
-        dims: Vec<u64>,
-    },
-    /// An axis that the tensor does not have.
-    #[error("axis {axis} given for the {} axes of {}", dims.len(), Dims(dims))]
-    Axis {
-        /// The axis.
-        axis: usize,
-        /// The tensor's shape.
-        dims: Vec<u64>,
-    },
-    /// Nothing to concatenate.
-    #[error("no parts to concatenate")]
-    NoParts,
-    /// Parts of different types.
-    #[error("part {part} of the concatenation is {found}, part 0 is {expected}")]
-    ConcatElement {
-        /// The position of the part that differs.
-        part: usize,
-        /// The first part's type.
-        expected: Element,
-        /// The part's type.
-        found: Element,
-    },
-    /// Parts whose shapes differ on other axes than the one joined along.
-    #[error(
-        "part {part} of the concatenation along axis {axis} is {}, part 0 is {}",
-        Dims(found),
-        Dims(expected)
-    )]
-    ConcatDims {
-        /// The position of the part that differs.
-        part: usize,
-        /// The axis joined along.
-        axis: usize,
-        /// The first part's shape.
-        expected: Vec<u64>,
-        /// The part's shape.
-        found: Vec<u64>,
-    },
-    /// More bytes than can be counted.
-    #[error(
-        "a tensor of {element} {} has more bytes than can be counted",
-        Dims(dims)
-    )]
-    TooLarge {
-        /// The element type.
-        element: Element,
-        /// The shape.
-        dims: Vec<u64>,
-    },
-    /// Elements whose places in the stored bytes the format does not say.
-    #[error("the elements of {element} cannot be moved one by one")]
-    NotAddressable {
-        /// The element type.
-        element: Element,
-    },
-}
-
-impl ViewFault {
-    /// What to do about it, where there is something to do.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::ConcatElement { expected, .. } => Some(format!(
-                "cast the parts to one type first: `.cast(Element::{expected})`"
-            )),
-            Self::NotAddressable { .. } => {
-                Some("the format does not say how such elements share bytes".to_owned())
-            }
-            Self::Cast { from, to }
-                if [from, to].iter().any(|e| e.kind() == ElementKind::Complex) =>
-            {
-                Some("store real and imaginary parts as two tensors".to_owned())
-            }
-            _ => None,
-        }
-    }
-}
-
 /// Elements of a shape; `None` when they cannot be counted. A zero anywhere makes none, however
 /// large the other dims.
 pub(crate) fn count(dims: &[u64]) -> Option<u64> {
@@ -188,14 +58,6 @@ pub(crate) fn count(dims: &[u64]) -> Option<u64> {
     }
     dims.iter()
         .try_fold(1, |product: u64, &dim| product.checked_mul(dim))
-}
-
-fn elements(dims: &[u64]) -> String {
-    match count(dims) {
-        Some(1) => "1 element".to_owned(),
-        Some(count) => format!("{count} elements"),
-        None => "too many elements to count".to_owned(),
-    }
 }
 
 impl WeightTensor {
@@ -217,6 +79,18 @@ impl WeightTensor {
 
     pub(crate) fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Calls `visit` with the file and position of each stored tensor that this one is made of.
+    pub(crate) fn visit_stored(&self, visit: &mut dyn FnMut(&Arc<WeightsFile>, usize)) {
+        match &self.node.origin {
+            Origin::Stored { file, position } => visit(file, *position),
+            Origin::Cast(of)
+            | Origin::Reshape(of)
+            | Origin::Transpose { of, .. }
+            | Origin::Slice { of, .. } => of.visit_stored(visit),
+            Origin::Concat { of, .. } => of.iter().for_each(|part| part.visit_stored(visit)),
+        }
     }
 
     /// The type of the elements.
@@ -244,13 +118,24 @@ impl WeightTensor {
         (self.element_count() * self.element().bits()).div_ceil(8)
     }
 
-    /// The elements converted to another type: between floating types rounded to nearest, ties to
-    /// even, where too large a value becomes infinity (in a type without infinities, the largest
-    /// finite value); between other types exactly. A value that cannot be kept exactly is found
-    /// when the elements are read.
+    /// The elements converted to another type.
+    ///
+    /// One rule: **between floating types a value is rounded to nearest, ties to even; every other
+    /// cast keeps the value exactly**, and a value that it cannot keep is
+    /// [`WeightsError::Convert`] when the elements are read. In detail, for a floating target:
+    /// - too large for a type with infinities (`F64`, `F32`, `F16`, `BF16`, `F8_E5M2`): infinity,
+    ///   as IEEE 754 and NumPy have it;
+    /// - too large for a type without (`F8_E4M3`, the FNUZ types, `F4`), infinities too: the
+    ///   largest finite value of that sign, as TensorRT quantizes and OCP's formats saturate;
+    /// - NaN stays NaN; `F4` has none and refuses it;
+    /// - `F8_E8M0` holds scales, and which way to round one is the quantizer's choice: it takes
+    ///   powers of two from 2^-127 to 2^127 and NaN, and refuses the rest.
+    ///
+    /// `BOOL` counts as 0 and 1. Casts in a row round once each.
     ///
     /// # Errors
-    /// [`ViewFault::Cast`] for `C64` and the `F6` types.
+    /// [`ViewFault::Cast`] for `C64`, and for the `F6` types, because the format does not say
+    /// where their elements lie.
     pub fn cast(&self, to: Element) -> Result<Self, WeightsError> {
         let from = self.element();
         if from == to {

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+use tensoracle_weights::WeightsError;
 
 /// A file of the given header text and data.
 pub(crate) fn file_bytes(header: &str, data: &[u8]) -> Vec<u8> {
@@ -55,4 +57,14 @@ impl Folder {
         std::fs::write(&path, bytes).unwrap();
         path
     }
+}
+
+/// Message and hint, with the folder left out.
+pub(crate) fn told(folder: &Folder, error: &WeightsError) -> String {
+    let mut text = error.to_string();
+    if let Some(hint) = error.hint() {
+        let _ = write!(text, "\n  hint: {hint}");
+    }
+    text.replace(&format!("{}/", folder.path().display()), "")
+        .replace(&folder.path().display().to_string(), "FOLDER")
 }
