@@ -5,7 +5,7 @@
 //! overflow or cancellation. All of them return NaN for NaN.
 
 use crate::Real;
-use crate::map::{scalar_map, vector_map};
+use crate::map::{plain_map, vector_map};
 
 /// A function of one element with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,15 +76,25 @@ impl<T: Real> Activation<T> {
         }
     }
 
+    /// The lower and upper limit, if that is all the function does: kernels then apply it to sums
+    /// still in registers. The upper limit comes first.
+    pub(crate) fn limits(&self) -> Option<(T, T)> {
+        match *self {
+            Self::Relu => Some((T::ZERO, T::INFINITY)),
+            Self::Clip { alpha, beta } => Some((alpha, beta)),
+            _ => None,
+        }
+    }
+
     /// Replaces every value by its image.
     #[inline(always)]
     pub(crate) fn apply<const FMA: bool>(&self, values: &mut [T]) {
         match *self {
-            Self::Relu => vector_map(values, |x| if x < T::ZERO { T::ZERO } else { x }),
+            Self::Relu => plain_map(values, |x| if x < T::ZERO { T::ZERO } else { x }),
             Self::Sigmoid => math_map(values, sigmoid::<T, FMA>),
             Self::Tanh => math_map(values, |x| x.tanh::<FMA>()),
             Self::LeakyRelu { alpha } => {
-                vector_map(values, |x| if x < T::ZERO { alpha * x } else { x });
+                plain_map(values, |x| if x < T::ZERO { alpha * x } else { x });
             }
             Self::Elu { alpha } => math_map(values, |x| {
                 let below = alpha * x.exp_m1::<FMA>();
@@ -94,13 +104,13 @@ impl<T: Real> Activation<T> {
                 let below = alpha * x.exp_m1::<FMA>();
                 beta * if x > T::ZERO { x } else { below }
             }),
-            Self::Softsign => vector_map(values, |x| x / (T::ONE + x.abs())),
+            Self::Softsign => plain_map(values, |x| x / (T::ONE + x.abs())),
             Self::Softplus { alpha, beta } => {
                 math_map(values, |x| alpha * softplus::<T, FMA>(beta * x));
             }
-            Self::Clip { alpha, beta } => vector_map(values, |x| clip(x, alpha, beta)),
+            Self::Clip { alpha, beta } => plain_map(values, |x| clip(x, alpha, beta)),
             Self::HardSigmoid { alpha, beta } => {
-                vector_map(values, |x| {
+                plain_map(values, |x| {
                     clip(x.madd::<FMA>(alpha, beta), T::ZERO, T::ONE)
                 });
             }
@@ -109,7 +119,7 @@ impl<T: Real> Activation<T> {
             }
             // A NaN is not greater than anything, yet is to be seen.
             Self::ThresholdedRelu { alpha } => {
-                vector_map(values, |x| if x <= alpha { T::ZERO } else { x });
+                plain_map(values, |x| if x <= alpha { T::ZERO } else { x });
             }
             Self::GeluErf => {
                 let root = T::from_f64(std::f64::consts::FRAC_1_SQRT_2);
@@ -136,6 +146,6 @@ pub(crate) fn math_map<T: Real>(values: &mut [T], f: impl Fn(T) -> T) {
     if T::VECTOR_MATH {
         vector_map(values, f)
     } else {
-        scalar_map(values, f)
+        plain_map(values, f)
     }
 }

@@ -12,29 +12,25 @@ use rayon::prelude::*;
 /// Elements handled at a time: enough to fill the vector registers of every level.
 const BLOCK: usize = 32;
 
-/// Applies `f` in blocks. The last, shorter one is filled up and goes through the same code, which
-/// is faster than one element at a time and gives every element the same arithmetic.
+/// Applies a longer `f` in blocks. The last, shorter one is filled up and goes through the same
+/// code, since one element at a time would take as long as a block.
 #[inline(always)]
 pub(crate) fn vector_map<T: Real>(values: &mut [T], f: impl Fn(T) -> T) {
     let (blocks, rest) = values.as_chunks_mut::<BLOCK>();
     for block in blocks {
-        for v in block {
-            *v = f(*v);
-        }
+        block.iter_mut().for_each(|v| *v = f(*v));
     }
     if !rest.is_empty() {
         let mut block = [T::ONE; BLOCK];
         block[..rest.len()].copy_from_slice(rest);
-        for v in &mut block {
-            *v = f(*v);
-        }
+        block.iter_mut().for_each(|v| *v = f(*v));
         rest.copy_from_slice(&block[..rest.len()]);
     }
 }
 
-/// Applies `f`, a call per element.
+/// Applies `f` in one loop: of a few instructions, or a call per element.
 #[inline(always)]
-pub(crate) fn scalar_map<T: Real>(values: &mut [T], f: impl Fn(T) -> T) {
+pub(crate) fn plain_map<T: Real>(values: &mut [T], f: impl Fn(T) -> T) {
     for v in values {
         *v = f(*v);
     }
@@ -90,16 +86,16 @@ impl Unary {
         /// A rarely used function, computed in `f64` for both types and rounded once.
         #[inline(always)]
         fn wide<T: Real>(values: &mut [T], f: impl Fn(f64) -> f64) {
-            scalar_map(values, |x| T::from_f64(f(x.to_f64())));
+            plain_map(values, |x| T::from_f64(f(x.to_f64())));
         }
         let flag = |b: bool| if b { T::ONE } else { T::ZERO };
         match self {
             Self::Exp => math_map(values, |x| x.exp::<FMA>()),
             Self::Log => math_map(values, |x| x.ln::<FMA>()),
-            Self::Sqrt => vector_map(values, |x| x.sqrt()),
-            Self::Recip => vector_map(values, |x| T::ONE / x),
-            Self::Abs => vector_map(values, |x| x.abs()),
-            Self::Neg => vector_map(values, |x| -x),
+            Self::Sqrt => plain_map(values, |x| x.sqrt()),
+            Self::Recip => plain_map(values, |x| T::ONE / x),
+            Self::Abs => plain_map(values, |x| x.abs()),
+            Self::Neg => plain_map(values, |x| -x),
             Self::Sin => T::sin_slice::<FMA>(values),
             Self::Cos => T::cos_slice::<FMA>(values),
             Self::Tan => wide(values, libm::tan),
@@ -111,16 +107,16 @@ impl Unary {
             Self::Asinh => wide(values, libm::asinh),
             Self::Acosh => wide(values, libm::acosh),
             Self::Atanh => wide(values, libm::atanh),
-            Self::Ceil => vector_map(values, |x| x.ceil()),
-            Self::Floor => vector_map(values, |x| x.floor()),
+            Self::Ceil => plain_map(values, |x| x.ceil()),
+            Self::Floor => plain_map(values, |x| x.floor()),
             Self::Erf => math_map(values, |x| x.erf::<FMA>()),
-            Self::Sign => vector_map(values, |x| {
+            Self::Sign => plain_map(values, |x| {
                 let sign = if x < T::ZERO { -T::ONE } else { x };
                 if x > T::ZERO { T::ONE } else { sign }
             }),
-            Self::Round => vector_map(values, |x| x.round_half_even()),
-            Self::IsNan => vector_map(values, |x| flag(x.is_nan())),
-            Self::IsInf => vector_map(values, |x| flag(x.abs() == T::INFINITY)),
+            Self::Round => plain_map(values, |x| x.round_half_even()),
+            Self::IsNan => plain_map(values, |x| flag(x.is_nan())),
+            Self::IsInf => plain_map(values, |x| flag(x.abs() == T::INFINITY)),
         }
     }
 }
@@ -242,7 +238,7 @@ struct ScaleShift<T>(T, T);
 impl<T: Real> InPlace<T> for ScaleShift<T> {
     #[inline(always)]
     fn run<const FMA: bool>(self, values: &mut [T]) {
-        vector_map(values, |x| x.madd::<FMA>(self.0, self.1));
+        plain_map(values, |x| x.madd::<FMA>(self.0, self.1));
     }
 }
 

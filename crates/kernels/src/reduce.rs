@@ -75,14 +75,22 @@ fn fold_with<T: Real>(
     for (lane, v) in lanes.iter_mut().zip(rest) {
         *lane = step(*lane, *v);
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = combine(lanes[i], lanes[i + width]);
-        }
-        width /= 2;
-    }
+    // Constant widths, so that all but the last few steps are vector instructions.
+    fold_half::<T, 32>(&mut lanes, &combine);
+    fold_half::<T, 16>(&mut lanes, &combine);
+    fold_half::<T, 8>(&mut lanes, &combine);
+    fold_half::<T, 4>(&mut lanes, &combine);
+    fold_half::<T, 2>(&mut lanes, &combine);
+    fold_half::<T, 1>(&mut lanes, &combine);
     lanes[0]
+}
+
+/// Combines the second `N` lanes into the first.
+#[inline(always)]
+fn fold_half<T: Real, const N: usize>(lanes: &mut [T; LANES], combine: impl Fn(T, T) -> T) {
+    for i in 0..N {
+        lanes[i] = combine(lanes[i], lanes[i + N]);
+    }
 }
 
 /// Combines a run of elements.

@@ -7,7 +7,7 @@
 //! is not copied out.
 
 use super::Finish;
-use super::im2col::tap_coordinates;
+use super::im2col::{copy, tap_coordinates};
 use super::shape::ConvShape;
 use crate::gemm::{RegisterKernel, Vector, dispatch_registers};
 use crate::parallel::{self, PARALLEL_WORK, SharedMut};
@@ -18,6 +18,9 @@ const REGISTERS: usize = 4;
 
 /// Elements that a run may be read or written beyond its end: less than the widest `REGISTERS`.
 const SLACK: usize = 64;
+
+/// Elements of a run, at least.
+const RUN_LEN: usize = 512;
 
 /// How a padded plane is laid out in phases.
 struct Layout {
@@ -62,36 +65,61 @@ impl Layout {
     }
 }
 
-/// `out[i] = bias + Σ weights[t]·x[offsets[t] + i]` for all i below `len`.
+/// `out[i] = bias + Σ weights[t]·x[offsets[t] + i]` for all i below `len`, then the limits.
 struct Run<'a, T> {
-    x: &'a [T],
+    x: *const T,
     offsets: &'a [usize],
     weights: &'a [T],
     bias: T,
+    limits: Option<(T, T)>,
     len: usize,
-    out: &'a mut [T],
+    out: *mut T,
 }
 
 impl<T: Real> RegisterKernel<T> for Run<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<Element = T>>(self) {
-        let step = REGISTERS * V::LEN;
-        debug_assert!(step <= SLACK);
-        for start in (0..self.len).step_by(step) {
-            // SAFETY: `x` and `out` go on for `SLACK` elements after what the last output needs.
-            unsafe {
-                let mut sums = [V::splat(self.bias); REGISTERS];
-                for (offset, weight) in self.offsets.iter().zip(self.weights) {
-                    let x = self.x.as_ptr().add(offset + start);
-                    let weight = V::splat(*weight);
-                    for (r, sum) in sums.iter_mut().enumerate() {
-                        *sum = sum.add_product(weight, V::load(x.add(r * V::LEN)));
-                    }
+        const { assert!(REGISTERS * V::LEN <= SLACK) };
+        let mut start = 0;
+        // SAFETY: `x` and `out` go on for a register's width after what the last output needs.
+        unsafe {
+            while self.len - start > (REGISTERS - 1) * V::LEN {
+                self.step::<V, REGISTERS>(start);
+                start += REGISTERS * V::LEN;
+                if start >= self.len {
+                    return;
                 }
-                let out = self.out.as_mut_ptr().add(start);
-                for (r, sum) in sums.iter().enumerate() {
-                    sum.store(out.add(r * V::LEN));
+            }
+            while start < self.len {
+                self.step::<V, 1>(start);
+                start += V::LEN;
+            }
+        }
+    }
+}
+
+impl<T: Real> Run<'_, T> {
+    /// `R` registers of outputs from `start`.
+    #[inline(always)]
+    unsafe fn step<V: Vector<Element = T>, const R: usize>(&self, start: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [V::splat(self.bias); R];
+            for (offset, weight) in self.offsets.iter().zip(self.weights) {
+                let x = self.x.add(offset + start);
+                let weight = V::splat(*weight);
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.add_product(weight, V::load(x.add(r * V::LEN)));
                 }
+            }
+            if let Some((low, high)) = self.limits {
+                let (low, high) = (V::splat(low), V::splat(high));
+                sums.iter_mut()
+                    .for_each(|sum| *sum = sum.at_most(high).at_least(low));
+            }
+            let out = self.out.add(start);
+            for (r, sum) in sums.iter().enumerate() {
+                sum.store(out.add(r * V::LEN));
             }
         }
     }
@@ -116,6 +144,13 @@ pub(super) fn conv<T: Real>(
         })
         .collect();
 
+    // Some lines of the output at a time, so that a run's results are still in the first cache
+    // when they are copied out.
+    let pitch = layout.dims[2];
+    let lines = RUN_LEN.div_ceil(pitch);
+    let limits = finish.activation.and_then(|activation| activation.limits());
+    let activation = finish.activation.filter(|_| limits.is_none());
+
     let planes = shape.batch * shape.out_channels;
     let plane_work = (2 * run_len * taps + layout.len() * 2).max(1);
     let planes_per_task = (PARALLEL_WORK / 8 / plane_work).max(1);
@@ -123,39 +158,50 @@ pub(super) fn conv<T: Real>(
     let work = planes.saturating_mul(plane_work);
     parallel::for_each(planes.div_ceil(planes_per_task), work, |task| {
         scratch::with(layout.len() + SLACK, |padded: &mut [T]| {
-            scratch::with(run_len + SLACK, |run: &mut [T]| {
-                // The padding stays zero from plane to plane.
-                padded.fill(T::ZERO);
-                let first = task * planes_per_task;
-                for plane in first..(first + planes_per_task).min(planes) {
-                    let channel = plane % shape.out_channels;
-                    let source = plane / shape.out_channels * shape.in_channels
-                        + channel / shape.group_out();
-                    fill(shape, &layout, &x[source * volume..][..volume], padded);
-                    let kernel = Run {
-                        x: padded,
-                        offsets: &offsets,
-                        weights: &weights[channel * taps..][..taps],
-                        bias: finish.bias.map_or(T::ZERO, |bias| bias[channel]),
-                        len: run_len,
-                        out: run,
-                    };
-                    // SAFETY: the largest offset plus `run_len` is the layout's length at most,
-                    // and both buffers have the slack.
-                    unsafe { dispatch_registers(kernel) };
-                    // SAFETY: within `out`, whose length is checked; each plane is one task's.
-                    let out = unsafe {
-                        std::slice::from_raw_parts_mut(to.get().add(plane * pixels), pixels)
-                    };
-                    for (i, row) in out.chunks_exact_mut(dims[2]).enumerate() {
-                        let from = layout.within([i / dims[1], i % dims[1], 0]);
-                        row.copy_from_slice(&run[from..from + dims[2]]);
+            scratch::with(
+                (lines * pitch).min(run_len) + SLACK,
+                |results: &mut [T]| {
+                    // The padding stays zero from plane to plane.
+                    padded.fill(T::ZERO);
+                    let first = task * planes_per_task;
+                    for plane in first..(first + planes_per_task).min(planes) {
+                        let channel = plane % shape.out_channels;
+                        let source = plane / shape.out_channels * shape.in_channels
+                            + channel / shape.group_out();
+                        fill(shape, &layout, &x[source * volume..][..volume], padded);
+                        // SAFETY: within `out`, whose length is checked; each plane is one task's.
+                        let out = unsafe {
+                            std::slice::from_raw_parts_mut(to.get().add(plane * pixels), pixels)
+                        };
+                        for slice in 0..dims[0] {
+                            for line in (0..dims[1]).step_by(lines) {
+                                let count = lines.min(dims[1] - line);
+                                let at = layout.within([slice, line, 0]);
+                                let kernel = Run {
+                                    x: padded[at..].as_ptr(),
+                                    offsets: &offsets,
+                                    weights: &weights[channel * taps..][..taps],
+                                    bias: finish.bias.map_or(T::ZERO, |bias| bias[channel]),
+                                    limits,
+                                    len: (count - 1) * pitch + dims[2],
+                                    out: results.as_mut_ptr(),
+                                };
+                                // SAFETY: the last output's offset plus the largest tap's is within
+                                // the layout, the length at most that of `results`; both have slack.
+                                unsafe { dispatch_registers(kernel) };
+                                let out = &mut out[(slice * dims[1] + line) * dims[2]..];
+                                let rows = out.chunks_exact_mut(dims[2]).zip(results.chunks(pitch));
+                                for (out, results) in rows.take(count) {
+                                    out.copy_from_slice(&results[..dims[2]]);
+                                }
+                            }
+                        }
+                        if let Some(activation) = activation {
+                            map::activate_here(activation, out);
+                        }
                     }
-                    if let Some(activation) = finish.activation {
-                        map::activate_here(activation, out);
-                    }
-                }
-            });
+                },
+            );
         });
     });
 }
@@ -174,14 +220,7 @@ fn fill<T: Real>(shape: &ConvShape, layout: &Layout, plane: &[T], padded: &mut [
             for phase in 0..step.min(row.len()) {
                 let at = layout.offset([z + pad[0], y + pad[1], phase + pad[2]]);
                 let from = &row[phase..];
-                let to = &mut padded[at..][..from.len().div_ceil(step)];
-                if step == 1 {
-                    to.copy_from_slice(from);
-                } else {
-                    to.iter_mut()
-                        .zip(from.iter().step_by(step))
-                        .for_each(|(t, f)| *t = *f);
-                }
+                copy(from, step, &mut padded[at..][..from.len().div_ceil(step)]);
             }
         }
     }

@@ -26,13 +26,23 @@ fn landing(first: usize, step: usize, count: usize, pad: usize, len: usize) -> R
 
 /// Copies `to.len()` elements of `from`, `step` apart.
 #[inline(always)]
-fn copy<T: Copy>(from: &[T], step: usize, to: &mut [T]) {
-    if step == 1 {
-        to.copy_from_slice(&from[..to.len()]);
-    } else {
-        to.iter_mut()
+pub(super) fn copy<T: Copy>(from: &[T], step: usize, to: &mut [T]) {
+    match step {
+        1 => to.copy_from_slice(&from[..to.len()]),
+        2 => {
+            // Pairs become vector shuffles; the last element may be without its neighbour.
+            let (pairs, rest) = from.as_chunks::<2>();
+            let whole = to.len().min(pairs.len());
+            let (to, last) = to.split_at_mut(whole);
+            to.iter_mut()
+                .zip(pairs)
+                .for_each(|(to, pair)| *to = pair[0]);
+            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        }
+        _ => to
+            .iter_mut()
             .zip(from.iter().step_by(step))
-            .for_each(|(to, from)| *to = *from);
+            .for_each(|(to, from)| *to = *from),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A rectangle of a product, tile by tile, on one thread: the register-blocked kernels.
 //!
 //! Every element of C is one chain of (fused) multiply-adds over the whole inner dimension, in its
-//! order, whatever the tile it falls into. So the bits do not depend on how C was divided, and a
+//! order and starting from the bias, whatever the tile it falls into. So the bits do not depend on how C was divided, and a
 //! single row gives what it gives within a hundred.
 //!
 //! The left operand is read where it lies: a tile's column of it is a handful of scalars, each
@@ -15,6 +15,9 @@ use std::ops::Range;
 
 /// Elements of the largest tile: 12 rows of two 16-element registers.
 const TILE: usize = 12 * 32;
+
+/// Columns of the widest tile: four panels.
+const WIDEST: usize = 4 * 32;
 
 /// Bytes of the left operand that a panel should find in the second cache when it is reused.
 const LEFT_BYTES: usize = 256 << 10;
@@ -154,33 +157,93 @@ impl<T: Real> Product<'_, T> {
                 (self.b.add(panel * self.b_panel), self.b_row)
             };
             let a = self.a.add(row * self.a_row);
-            let sums = if self.a_col == 1 {
-                self.sums::<V, M, P>(a, 1, b, b_row)
+            let bias = self.bias_of::<V, M, P>(row, column, columns);
+            let mut sums = if self.a_col == 1 {
+                self.add_products(bias, a, 1, b, b_row)
             } else {
-                self.sums::<V, M, P>(a, self.a_col, b, b_row)
+                self.add_products(bias, a, self.a_col, b, b_row)
             };
+            let mut activation = self.epilogue.activation.as_ref();
+            if let Some((low, high)) = activation.and_then(Activation::limits) {
+                let (low, high) = (V::splat(low), V::splat(high));
+                let sums = sums.as_flattened_mut().as_flattened_mut();
+                sums.iter_mut()
+                    .for_each(|sum| *sum = sum.at_most(high).at_least(low));
+                activation = None;
+            }
             let c = self.c.add(row * self.c_row + column * self.c_col);
             if self.c_col == 1 && !partial {
                 store(sums, c, self.c_row);
-                self.finish(c, self.c_row, row, column, M, columns);
+                if let Some(activation) = activation {
+                    let stride = self.c_row;
+                    dispatch(ActivateTile {
+                        activation,
+                        tile: c,
+                        rows: M,
+                        columns,
+                        stride,
+                    });
+                }
             } else {
                 let mut local = [T::ZERO; TILE];
-                let tile = local.as_mut_ptr();
-                store(sums, tile, P * width);
-                self.finish(tile, P * width, row, column, M, columns);
+                let (tile, stride) = (local.as_mut_ptr(), P * width);
+                store(sums, tile, stride);
+                if let Some(activation) = activation {
+                    dispatch(ActivateTile {
+                        activation,
+                        tile,
+                        rows: M,
+                        columns,
+                        stride,
+                    });
+                }
                 for i in 0..M {
                     for j in 0..columns {
-                        *c.add(i * self.c_row + j * self.c_col) = local[i * P * width + j];
+                        *c.add(i * self.c_row + j * self.c_col) = local[i * stride + j];
                     }
                 }
             }
         }
     }
 
-    /// The sums of products of a tile, kept in registers throughout.
+    /// What the sums of a tile start from.
     #[inline(always)]
-    unsafe fn sums<V: Vector<Element = T>, const M: usize, const P: usize>(
+    unsafe fn bias_of<V: Vector<Element = T>, const M: usize, const P: usize>(
         &self,
+        row: usize,
+        column: usize,
+        columns: usize,
+    ) -> [[[V; 2]; P]; M] {
+        let width = 2 * V::LEN;
+        // SAFETY: registers are loaded from as many elements, up to four panels' widths.
+        unsafe {
+            match self.epilogue.bias {
+                Bias::None => [[[V::splat(T::ZERO); 2]; P]; M],
+                Bias::PerRow(bias) => {
+                    let bias = &bias[row..row + M];
+                    std::array::from_fn(|i| [[V::splat(bias[i]); 2]; P])
+                }
+                Bias::PerColumn(bias) => {
+                    let bias = &bias[column..column + columns];
+                    let mut filled = [T::ZERO; WIDEST];
+                    let whole = if columns == P * width {
+                        bias.as_ptr()
+                    } else {
+                        filled[..columns].copy_from_slice(bias);
+                        filled.as_ptr()
+                    };
+                    let load = |i| V::load(whole.add(i * V::LEN));
+                    [std::array::from_fn(|q| [load(2 * q), load(2 * q + 1)]); M]
+                }
+            }
+        }
+    }
+
+    /// Adds the products of a tile to `sums`, which stay in registers throughout.
+    #[inline(always)]
+    unsafe fn add_products<V: Vector<Element = T>, const M: usize, const P: usize>(
+        &self,
+        mut sums: [[[V; 2]; P]; M],
         a: *const T,
         a_col: usize,
         b: *const T,
@@ -188,7 +251,6 @@ impl<T: Real> Product<'_, T> {
     ) -> [[[V; 2]; P]; M] {
         // SAFETY: A has `M` rows from `a` and B `P` panels from `b`, each over all of k.
         unsafe {
-            let mut sums = [[[V::splat(T::ZERO); 2]; P]; M];
             let rows: [*const T; M] = std::array::from_fn(|i| a.add(i * self.a_row));
             for p in 0..self.k {
                 let b: [[V; 2]; P] = std::array::from_fn(|q| {
@@ -204,39 +266,6 @@ impl<T: Real> Product<'_, T> {
                 }
             }
             sums
-        }
-    }
-
-    /// Applies the epilogue to a tile just stored at `tile`.
-    #[inline(always)]
-    unsafe fn finish(
-        &self,
-        tile: *mut T,
-        stride: usize,
-        row: usize,
-        column: usize,
-        rows: usize,
-        columns: usize,
-    ) {
-        let Epilogue { bias, activation } = &self.epilogue;
-        if matches!(bias, Bias::None) && activation.is_none() {
-            return;
-        }
-        let bias = match bias {
-            Bias::None => Bias::None,
-            Bias::PerRow(bias) => Bias::PerRow(&bias[row..row + rows]),
-            Bias::PerColumn(bias) => Bias::PerColumn(&bias[column..column + columns]),
-        };
-        let activation = activation.as_ref();
-        for i in 0..rows {
-            // SAFETY: the caller passes a tile of `rows` rows, `stride` apart, of `columns` each.
-            let values = unsafe { std::slice::from_raw_parts_mut(tile.add(i * stride), columns) };
-            dispatch(FinishRow {
-                values,
-                row: i,
-                bias,
-                activation,
-            });
         }
     }
 }
@@ -283,31 +312,26 @@ unsafe fn store<V: Vector, const M: usize, const P: usize>(
     }
 }
 
-/// The epilogue of one row of a tile. Compiled as a function of its own: inside every kernel it
+/// The activation of a tile just stored. Compiled as a function of its own: inside every kernel it
 /// would multiply their size.
-struct FinishRow<'a, T> {
-    values: &'a mut [T],
-    row: usize,
-    bias: Bias<'a, T>,
-    activation: Option<&'a Activation<T>>,
+struct ActivateTile<'a, T> {
+    activation: &'a Activation<T>,
+    tile: *mut T,
+    rows: usize,
+    columns: usize,
+    stride: usize,
 }
 
-impl<T: Real> Kernel for FinishRow<'_, T> {
+impl<T: Real> Kernel for ActivateTile<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        match self.bias {
-            Bias::None => {}
-            Bias::PerRow(bias) => {
-                let bias = bias[self.row];
-                self.values.iter_mut().for_each(|v| *v += bias);
-            }
-            Bias::PerColumn(bias) => {
-                self.values.iter_mut().zip(bias).for_each(|(v, b)| *v += *b);
-            }
-        }
-        if let Some(activation) = self.activation {
-            activation.apply::<FMA>(self.values);
+        for i in 0..self.rows {
+            // SAFETY: the tile was stored to these places a moment ago.
+            let row = unsafe {
+                std::slice::from_raw_parts_mut(self.tile.add(i * self.stride), self.columns)
+            };
+            self.activation.apply::<FMA>(row);
         }
     }
 }

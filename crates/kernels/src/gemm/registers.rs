@@ -25,6 +25,10 @@ pub unsafe trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::Element);
     /// `self + a·b`, fused on every level that has the instruction.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// Each element or `limit`, whichever is larger; NaN stays.
+    unsafe fn at_least(self, limit: Self) -> Self;
+    /// Each element or `limit`, whichever is smaller; NaN stays.
+    unsafe fn at_most(self, limit: Self) -> Self;
 }
 
 /// The registers that hold a type on each level.
@@ -102,7 +106,8 @@ mod x86 {
 
     macro_rules! register {
         ($register:ty, $element:ty, $len:literal, $rows:literal,
-         $splat:ident, $load:ident, $store:ident, $fmadd:ident) => {
+         $splat:ident, $load:ident, $store:ident, $fmadd:ident,
+         $max:ident, $min:ident) => {
             // SAFETY: `load` and `store` are the unaligned forms and touch one register's width.
             unsafe impl Vector for $register {
                 type Element = $element;
@@ -129,6 +134,17 @@ mod x86 {
                     // SAFETY: the caller runs where the instruction is present.
                     unsafe { $fmadd(a, b, self) }
                 }
+                // Both instructions return their second operand if either is NaN.
+                #[inline(always)]
+                unsafe fn at_least(self, limit: Self) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $max(limit, self) }
+                }
+                #[inline(always)]
+                unsafe fn at_most(self, limit: Self) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $min(limit, self) }
+                }
             }
         };
     }
@@ -141,7 +157,9 @@ mod x86 {
         _mm512_set1_ps,
         _mm512_loadu_ps,
         _mm512_storeu_ps,
-        _mm512_fmadd_ps
+        _mm512_fmadd_ps,
+        _mm512_max_ps,
+        _mm512_min_ps
     );
     register!(
         __m512d,
@@ -151,7 +169,9 @@ mod x86 {
         _mm512_set1_pd,
         _mm512_loadu_pd,
         _mm512_storeu_pd,
-        _mm512_fmadd_pd
+        _mm512_fmadd_pd,
+        _mm512_max_pd,
+        _mm512_min_pd
     );
     register!(
         __m256,
@@ -161,7 +181,9 @@ mod x86 {
         _mm256_set1_ps,
         _mm256_loadu_ps,
         _mm256_storeu_ps,
-        _mm256_fmadd_ps
+        _mm256_fmadd_ps,
+        _mm256_max_ps,
+        _mm256_min_ps
     );
     register!(
         __m256d,
@@ -171,7 +193,9 @@ mod x86 {
         _mm256_set1_pd,
         _mm256_loadu_pd,
         _mm256_storeu_pd,
-        _mm256_fmadd_pd
+        _mm256_fmadd_pd,
+        _mm256_max_pd,
+        _mm256_min_pd
     );
 }
 
@@ -207,6 +231,26 @@ macro_rules! array {
                     };
                 }
                 self
+            }
+            #[inline(always)]
+            unsafe fn at_least(self, limit: Self) -> Self {
+                std::array::from_fn(|i| {
+                    if limit[i] > self[i] {
+                        limit[i]
+                    } else {
+                        self[i]
+                    }
+                })
+            }
+            #[inline(always)]
+            unsafe fn at_most(self, limit: Self) -> Self {
+                std::array::from_fn(|i| {
+                    if limit[i] < self[i] {
+                        limit[i]
+                    } else {
+                        self[i]
+                    }
+                })
             }
         }
     };
