@@ -96,6 +96,11 @@ mod tests {
                 "a/Cargo.toml does not inherit the oldest supported compiler"
             ]
         );
+        let apart = "[package]\nname = \"fuzz\"\n\n[workspace]\n";
+        assert_eq!(
+            found(&[(ROOT, ROOT_TEXT), ("fuzz/Cargo.toml", apart)]),
+            [""; 0]
+        );
         let lax = GOOD.replace("[lints]", "[other]");
         assert_eq!(
             found(&[(ROOT, ROOT_TEXT), ("a/Cargo.toml", &lax)]),
