@@ -1,5 +1,7 @@
 //! Verifying saved engines where they lie, every byte of them.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use tensoracle_progress::{Progress, Unit};
@@ -11,7 +13,7 @@ use crate::store::{ENGINE, Store};
 /// What came of verifying one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Its name.
+    /// Its name in the store's folder, or its path where it lies elsewhere.
     pub file: String,
     /// Its size in bytes.
     pub size_bytes: u64,
@@ -20,42 +22,46 @@ pub struct Checked {
 }
 
 impl Store {
-    /// Verifies all saved engines, header and plan, changing nothing. Ends early, with what is
-    /// done, when `progress` asks for it.
+    /// Verifies all saved engines, as [`Store::verify`] does.
     ///
     /// # Errors
     /// [`StoreError::Io`] when the folder cannot be read.
     pub fn verify_all(&self, progress: &dyn Progress) -> Result<Vec<Checked>, StoreError> {
-        let files = self.files(&[ENGINE])?;
-        Ok(self.verify_files(&files, progress))
+        let paths: Vec<PathBuf> = self
+            .files(&[ENGINE])?
+            .into_iter()
+            .map(|file| self.folder().join(file))
+            .collect();
+        Ok(self.verify(&paths, progress))
     }
 
-    /// Verifies the files of these names in the folder; see [`Store::verify_all`]. Files that
-    /// have gone are left out.
+    /// Verifies the files at `paths`, header and plan, changing nothing. Files that have gone are
+    /// left out. Ends early, with what is done, when `progress` asks for it.
     #[must_use]
-    pub fn verify_files(&self, files: &[String], progress: &dyn Progress) -> Vec<Checked> {
-        let size = |file: &String| {
-            std::fs::metadata(self.folder().join(file)).map_or(0, |found| found.len())
-        };
+    pub fn verify(&self, paths: &[PathBuf], progress: &dyn Progress) -> Vec<Checked> {
+        let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |found| found.len());
         progress.begin(
             "verifying saved engines",
-            Some(files.iter().map(size).sum()),
+            Some(paths.iter().map(size).sum()),
             Unit::Bytes,
         );
         let mut checked = Vec::new();
-        for file in files {
+        for path in paths {
             if progress.is_cancelled() {
                 break;
             }
-            let path = self.folder().join(file);
-            let size_bytes = size(file);
-            let problem = match open(&path, OpenOptions::default(), &self.disk) {
+            let size_bytes = size(path);
+            let in_store = path.strip_prefix(self.folder()).ok();
+            let problem = match open(path, OpenOptions::default(), &self.disk) {
                 Ok(None) => continue,
-                Ok(Some(engine)) => check_file_name(&path, engine.header()).err(),
+                Ok(Some(engine)) if in_store.is_some() => {
+                    check_file_name(path, engine.header()).err()
+                }
+                Ok(Some(_)) => None,
                 Err(error) => Some(error),
             };
             checked.push(Checked {
-                file: file.clone(),
+                file: in_store.unwrap_or(path).display().to_string(),
                 size_bytes,
                 problem: problem.map(|error| error.to_string()),
             });
