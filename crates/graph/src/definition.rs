@@ -120,6 +120,14 @@ pub enum DefinitionError {
         /// How many there are at that point.
         count: usize,
     },
+    /// More or fewer constants than are described.
+    #[error("{found} constants were supplied, expected {expected}")]
+    ConstantCount {
+        /// How many were supplied.
+        found: usize,
+        /// How many are described.
+        expected: usize,
+    },
     /// A supplied constant that is not the one described.
     #[error("constant {index} is {found}, expected {expected}")]
     Constant {
@@ -308,15 +316,9 @@ fn check_constants(
     definition: &GraphDefinition,
     constants: &[Arc<dyn ConstantSource>],
 ) -> Result<(), DefinitionError> {
-    let (found, count) = (constants.len(), definition.constants.len());
-    if found != count {
-        let subject = "the list of supplied constants".into();
-        return Err(DefinitionError::Dangling {
-            subject,
-            what: "constant",
-            found,
-            count,
-        });
+    let (found, expected) = (constants.len(), definition.constants.len());
+    if found != expected {
+        return Err(DefinitionError::ConstantCount { found, expected });
     }
     for (index, (source, described)) in constants.iter().zip(&definition.constants).enumerate() {
         if source.data_type() != described.data_type || source.dims() != described.dims {

@@ -232,6 +232,18 @@ impl Dim {
             .is_some_and(|d| d != 0)
     }
 
+    /// Whether the expression is surely at least 0: a sum of products of sizes, which are.
+    #[must_use]
+    pub fn is_never_negative(&self) -> bool {
+        let Some(terms) = self.polynomial() else {
+            return self.fixed().is_some_and(|size| size >= 0);
+        };
+        terms.iter().all(|(monomial, coefficient)| {
+            let names = |(atom, _): &(Atom, u32)| matches!(atom, Atom::Name(_));
+            *coefficient >= 0 && monomial.iter().all(names)
+        })
+    }
+
     /// The size under the given sizes of the names.
     ///
     /// # Errors

@@ -35,8 +35,10 @@ impl Graph {
         if let Layer::Constant(constant) = node.layer() {
             return self.constants()[constant.index].describe();
         }
-        // Layers serialise as {"Kind": {argument: value}}.
-        let Ok(Value::Object(layer)) = serde_json::to_value(node.layer()) else {
+        // Layers serialise as {"Kind": {argument: value}}. By way of text, which has the shortest
+        // spelling of numbers.
+        let text = serde_json::to_string(node.layer()).unwrap_or_default();
+        let Ok(Value::Object(layer)) = serde_json::from_str(&text) else {
             return String::new();
         };
         let Some(Value::Object(arguments)) = layer.into_iter().next().map(|(_, value)| value)

@@ -202,9 +202,9 @@ impl Fault {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::DataType { expected, .. } => Some(format!(
-                "networks are strongly typed: add a cast layer to {expected} first"
-            )),
+            Self::DataType { .. } => {
+                Some("networks are strongly typed: convert with a cast layer first".into())
+            }
             Self::Rank { .. } => {
                 Some("add a shuffle layer whose reshape inserts or removes dimensions of 1".into())
             }
@@ -217,7 +217,7 @@ impl Fault {
                 Some("use the mode clamp, wrap, reflect or fill to read outside the input".into())
             }
             Self::NameTaken { .. } => {
-                Some("give each layer a name of its own, for example inside `Graph::scope`".into())
+                Some("give each a name of its own; name repeated blocks with `Graph::scope`".into())
             }
             Self::NotAShape { .. } => {
                 Some("start from a shape layer or a constant, or reshape with fixed numbers".into())

@@ -191,11 +191,12 @@ impl Graph {
         dims: impl Into<Dims>,
     ) -> Result<Tensor, GraphError> {
         let dims = dims.into();
+        let location = Location::caller();
         self.check_input(name, data_type, &dims)
             .map_err(|fault| GraphError {
                 subject: format!("input `{name}`"),
                 fault: Box::new(fault),
-                location: Location::caller().into(),
+                location: location.into(),
             })?;
         let producer = Producer::Input(self.inputs.len());
         let tensor = self.push_tensor(Inferred::new(data_type, dims), producer);
@@ -210,6 +211,7 @@ impl Graph {
     /// A tensor of another graph, or a name already taken or empty.
     #[track_caller]
     pub fn mark_output(&mut self, name: &str, tensor: Tensor) -> Result<(), GraphError> {
+        let location = Location::caller();
         let check = self
             .check_name(name)
             .and_then(|()| match self.owns(tensor) {
@@ -219,7 +221,7 @@ impl Graph {
         check.map_err(|fault| GraphError {
             subject: format!("output `{name}`"),
             fault: Box::new(fault),
-            location: Location::caller().into(),
+            location: location.into(),
         })?;
         self.network_names.insert(name.to_owned(), "an output");
         self.outputs.push((name.to_owned(), tensor));

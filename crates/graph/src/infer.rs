@@ -118,8 +118,10 @@ impl<'a> Infer<'a> {
 
     /// Requires `low <= high`; false where that surely fails.
     pub(crate) fn at_most_dim(&mut self, low: &Dim, high: &Dim) -> bool {
-        match high.sub(low).as_ref().and_then(Dim::fixed) {
+        let difference = high.sub(low);
+        match difference.as_ref().and_then(Dim::fixed) {
             Some(difference) => difference >= 0,
+            None if difference.is_some_and(|dim| dim.is_never_negative()) => true,
             None => {
                 self.constraints
                     .push(Constraint::AtMost(low.clone(), high.clone()));

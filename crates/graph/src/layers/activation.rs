@@ -75,6 +75,7 @@ impl ActivationType {
 
 /// Arguments of an activation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Activation {
     /// The function.
     pub function: ActivationType,

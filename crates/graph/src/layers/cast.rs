@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a cast layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cast {
     /// The type converted to.
     pub to_type: DataType,

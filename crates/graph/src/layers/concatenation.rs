@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a concatenation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Concatenation {
     /// The axis joined along; negative counts from the end.
     pub axis: i64,

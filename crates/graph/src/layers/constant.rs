@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// Arguments of a constant layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Constant {
     /// Which of [`Graph::constants`] supplies the elements.
     pub index: usize,

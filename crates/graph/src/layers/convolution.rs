@@ -23,6 +23,7 @@ pub enum PaddingMode {
 /// Arguments of a convolution layer. Lists have one entry a spatial dimension; empty lists mean
 /// the default for each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Convolution {
     /// Step between windows; default 1.
     pub stride: Vec<u64>,

@@ -97,6 +97,7 @@ impl ElementWiseOperation {
 
 /// Arguments of an element-wise layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ElementWise {
     /// The operation.
     pub operation: ElementWiseOperation,

@@ -17,6 +17,7 @@ pub enum GatherMode {
 
 /// Arguments of a gather layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gather {
     /// What an index means.
     pub mode: GatherMode,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An identity layer has no arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Identity {}
 
 impl Identity {

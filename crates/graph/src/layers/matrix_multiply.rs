@@ -17,6 +17,7 @@ pub enum MatrixOperation {
 
 /// Arguments of a matrix multiply layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MatrixMultiply {
     /// How the left input is read.
     pub left: MatrixOperation,

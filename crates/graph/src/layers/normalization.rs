@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a normalization layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Normalization {
     /// The axes that mean and variance are taken over; negative counts from the end.
     pub axes: Vec<i64>,

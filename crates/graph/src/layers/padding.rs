@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a padding layer, for the last two dimensions; negative crops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Padding {
     /// Zeros in front.
     pub pre_padding: [i64; 2],

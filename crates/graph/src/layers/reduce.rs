@@ -36,6 +36,7 @@ impl ReduceOperation {
 
 /// Arguments of a reduce layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reduce {
     /// The operation.
     pub operation: ReduceOperation,

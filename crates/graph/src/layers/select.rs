@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A select layer has no arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Select {}
 
 impl Select {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a shuffle layer. Steps that are `None` do nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shuffle {
     /// The permutation before the reshape: output axis `i` is input axis `first_transpose[i]`.
     pub first_transpose: Option<Vec<usize>>,

@@ -23,6 +23,7 @@ pub enum SampleMode {
 /// Arguments of a slice layer. The lists have one entry an axis of the input, or one for each of
 /// `axes`. A list that a tensor gives instead ([`SliceInputs`]) stays empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Slice {
     /// The first coordinate.
     pub start: Vec<i64>,

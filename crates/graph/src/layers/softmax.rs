@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Arguments of a softmax layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SoftMax {
     /// The axis summed over; negative counts from the end.
     pub axis: i64,

@@ -92,6 +92,7 @@ impl UnaryOperation {
 
 /// Arguments of a unary layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Unary {
     /// The function.
     pub operation: UnaryOperation,

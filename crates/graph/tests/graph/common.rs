@@ -1,7 +1,7 @@
 //! What the tests share: short ways to make inputs and to say what a layer inferred.
 
 use std::fmt::Write;
-use tensoracle_graph::{Constraint, DataType, Dims, Fault, Graph, GraphError, Tensor};
+use tensoracle_graph::{Constraint, DataType, Dims, Graph, GraphError, Tensor};
 
 /// A network input to be: its type and shape.
 pub(crate) type Input = (DataType, Dims);
@@ -57,17 +57,4 @@ pub(crate) fn described(graph: &Graph, tensor: Tensor) -> String {
         }
     }
     text
-}
-
-/// The fault with which `add` is refused over the inputs.
-#[track_caller]
-pub(crate) fn refused(
-    inputs: &[Input],
-    add: impl FnOnce(&mut Graph, &[Tensor]) -> Result<Tensor, GraphError>,
-) -> Fault {
-    let (mut graph, tensors) = with_inputs(inputs);
-    let before = graph.to_string();
-    let error = add(&mut graph, &tensors).unwrap_err();
-    assert_eq!(graph.to_string(), before, "a refusal changed the graph");
-    *error.fault
 }

@@ -52,10 +52,7 @@ fn casts_change_the_type_alone() {
 fn concatenation_adds_along_its_axis() {
     let joined = |inputs: &[_], axis| inferred(inputs, |g, t| g.add_concatenation(t, axis));
     let (a, b) = (float(dims!["n", 3]), float(dims!["m", 3]));
-    assert_eq!(
-        joined(&[a.clone(), b.clone()], 0),
-        "float[n + m, 3]".replace("n + m", "m + n")
-    );
+    assert_eq!(joined(&[a.clone(), b.clone()], 0), "float[m + n, 3]");
     assert_eq!(
         joined(&[a.clone(), b.clone()], 1),
         "float[n, 6] where n = m"
@@ -170,11 +167,7 @@ fn convolutions_follow_tensorrts_formulas() {
     let dilated = new().dilation([2]).stride([3]).groups(2);
     assert_eq!(
         convolved(dims![1, 4, "t"], &[6, 2, 3], dilated),
-        "float[1, 6, floor((t + 1) / (3)) - 1] where 5 <= t".replace(
-            "floor((t + 1) / (3)) - 1",
-            // floor((t - 5) / 3) + 1
-            "floor((t + 1) / (3)) - 1"
-        )
+        "float[1, 6, floor((t + 1) / (3)) - 1] where 5 <= t"
     );
     assert_eq!(
         convolved(dims![1, 1, "t"], &[1, 1, 5], new()),
@@ -622,10 +615,7 @@ fn padding_adds_and_crops() {
     let padded = |x, pre, post| inferred(&[float(x)], |g, t| g.add_padding(t[0], pre, post));
     assert_eq!(padded(dims![2, 3, 4], [1, 0], [0, 2]), "float[2, 4, 6]");
     assert_eq!(padded(dims![3, 4], [-1, 1], [-2, -4]), "float[0, 1]");
-    assert_eq!(
-        padded(dims!["h", 4], [1, 1], [1, 1]),
-        "float[h + 2, 6] where 0 <= h + 2, 0 <= h"
-    );
+    assert_eq!(padded(dims!["h", 4], [1, 1], [1, 1]), "float[h + 2, 6]");
     assert_eq!(
         padded(dims!["h", 4], [-3, 0], [1, 0]),
         "float[h - 2, 4] where 0 <= h - 2, 3 <= h"

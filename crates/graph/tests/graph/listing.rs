@@ -29,17 +29,70 @@ fn network() -> Graph {
 
 #[test]
 fn one_line_a_layer() {
-    insta::assert_snapshot!(network(), @"");
+    insta::assert_snapshot!(network(), @r#"
+    input tokens: float[b, t, 4]
+    constant_0      = constant() values float[1, 4, 6] -> float[1, 4, 6]
+    encoder.0.query = matrix_multiply(tokens, constant_0) left=None right=None -> float[b, t, 6]
+    scores          = matrix_multiply(encoder.0.query, encoder.0.query) left=None right=Transpose -> float[b, t, t]
+    <"odd" & name>  = softmax(scores) axis=2 -> float[b, t, t]
+    activation_0    = activation(<"odd" & name>) alpha=0.0 beta=0.5 function=Clip -> float[b, t, t]
+    slice_0         = slice(activation_0) axes=[2] mode=StrictBounds size=[1] start=[0] stride=[1] -> float[b, t, 1]
+    shape_0         = shape(slice_0) -> int64[3]
+    output first: float[b, t, 1] = slice_0
+    output again: float[b, t, 1] = slice_0
+    "#);
 }
 
 #[test]
 fn graphviz() {
-    insta::assert_snapshot!(network().to_graphviz(), @"");
+    insta::assert_snapshot!(network().to_graphviz(), @r#"
+    digraph {
+      node [shape=box fontname="sans-serif"]
+      t0 [label="tokens\nfloat[b, t, 4]" style=rounded]
+      t2 [label="encoder.0.query\nmatrix_multiply\nleft=None right=None\nvalues float[1, 4, 6]"]
+      t3 [label="scores\nmatrix_multiply\nleft=None right=Transpose"]
+      t4 [label="<\"odd\" & name>\nsoftmax\naxis=2"]
+      t5 [label="activation_0\nactivation\nalpha=0.0 beta=0.5 function=Clip"]
+      t6 [label="slice_0\nslice\naxes=[2] mode=StrictBounds size=[1] start=[0] stride=[1]"]
+      t7 [label="shape_0\nshape"]
+      out0 [label="first" style=rounded]
+      out1 [label="again" style=rounded]
+      t0 -> t2 [label="float[b, t, 4]"]
+      t2 -> t3 [label="float[b, t, 6]"]
+      t2 -> t3 [label="float[b, t, 6]"]
+      t3 -> t4 [label="float[b, t, t]"]
+      t4 -> t5 [label="float[b, t, t]"]
+      t5 -> t6 [label="float[b, t, t]"]
+      t6 -> t7 [label="float[b, t, 1]"]
+      t6 -> out0 [label="float[b, t, 1]"]
+      t6 -> out1 [label="float[b, t, 1]"]
+    }
+    "#);
 }
 
 #[test]
 fn mermaid() {
-    insta::assert_snapshot!(network().to_mermaid(), @"");
+    insta::assert_snapshot!(network().to_mermaid(), @r#"
+    flowchart TD
+      t0(["tokens<br/>float[b, t, 4]"])
+      t2["encoder.0.query<br/>matrix_multiply<br/>left=None right=None<br/>values float[1, 4, 6]"]
+      t3["scores<br/>matrix_multiply<br/>left=None right=Transpose"]
+      t4["&lt;&quot;odd&quot; &amp; name&gt;<br/>softmax<br/>axis=2"]
+      t5["activation_0<br/>activation<br/>alpha=0.0 beta=0.5 function=Clip"]
+      t6["slice_0<br/>slice<br/>axes=[2] mode=StrictBounds size=[1] start=[0] stride=[1]"]
+      t7["shape_0<br/>shape"]
+      out0(["first"])
+      out1(["again"])
+      t0 -- "float[b, t, 4]" --> t2
+      t2 -- "float[b, t, 6]" --> t3
+      t2 -- "float[b, t, 6]" --> t3
+      t3 -- "float[b, t, t]" --> t4
+      t4 -- "float[b, t, t]" --> t5
+      t5 -- "float[b, t, t]" --> t6
+      t6 -- "float[b, t, 1]" --> t7
+      t6 -- "float[b, t, 1]" --> out0
+      t6 -- "float[b, t, 1]" --> out1
+    "#);
 }
 
 #[test]
@@ -66,7 +119,25 @@ fn every_layer_lists_its_arguments() {
         g.mark_output("y", x)
     };
     build(&mut g).unwrap();
-    insta::assert_snapshot!(g, @"");
+    insta::assert_snapshot!(g, @r"
+    input x: float[2, 4, 6, 6]
+    constant_0      = constant() values float[8, 2, 3, 3] -> float[8, 2, 3, 3]
+    convolution_0   = convolution(x, constant_0, -) groups=2 padding_mode=ExplicitRoundDown post_padding=[1,1] pre_padding=[1,1] stride=[2,1] -> float[2, 8, 3, 6]
+    constant_1      = constant() values float[1, 8, 1, 1] -> float[1, 8, 1, 1]
+    normalization_0 = normalization(convolution_0, constant_1, constant_1) axes=[2,3] epsilon=0.00001 groups=4 -> float[2, 8, 3, 6]
+    padding_0       = padding(normalization_0) post_padding=[0,-1] pre_padding=[0,1] -> float[2, 8, 3, 6]
+    reduce_0        = reduce(padding_0) axes=[3] keep_dimensions=true operation=Avg -> float[2, 8, 3, 1]
+    shuffle_0       = shuffle(reduce_0) reshape=[0,-1] second_transpose=[1,0] zero_is_placeholder=true -> float[24, 2]
+    unary_0         = unary(shuffle_0) operation=Abs -> float[24, 2]
+    constant_2      = constant() values int32[3] -> int32[3]
+    gather_0        = gather(unary_0, constant_2) axis=0 elementwise_dims=0 mode=Default -> float[3, 2]
+    elementwise_0   = elementwise(gather_0, gather_0) operation=Greater -> bool[3, 2]
+    select_0        = select(elementwise_0, gather_0, gather_0) -> float[3, 2]
+    concatenation_0 = concatenation(select_0, select_0) axis=0 -> float[6, 2]
+    cast_0          = cast(concatenation_0) to_type=BFloat16 -> bfloat16[6, 2]
+    identity_0      = identity(cast_0) -> bfloat16[6, 2]
+    output y: bfloat16[6, 2] = identity_0
+    ");
 }
 
 #[test]

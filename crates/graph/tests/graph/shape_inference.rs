@@ -58,12 +58,12 @@ fn shuffles_transpose_and_reshape() {
         (
             dims![2, 3],
             Shuffle::reshape([4, 2]),
-            "cannot reshape `input0` float[2, 3] to [4, 2]: 8 elements, expected 6",
+            "cannot reshape `input0` float[2, 3] to [4, 2] (8 elements): expected 6 elements",
         ),
         (
             dims![2, 3],
             Shuffle::transpose([1, 0]).then_reshape([-1, 4]),
-            "cannot reshape `input0` float[3, 2] to [-1, 4]: 4 elements, expected 6",
+            "cannot reshape `input0` float[3, 2] to [-1, 4] (4 elements): expected 6 elements",
         ),
         (
             dims![2, 3],
@@ -128,7 +128,7 @@ fn a_new_shape_may_come_from_a_tensor() {
         let shape = g.add_concatenation(&[batch, rest], 0)?;
         g.add_shuffle_to(t[0], shape, Shuffle::default())
     });
-    assert_eq!(text, "float[b, 2·t, 3] where 0 <= b");
+    assert_eq!(text, "float[b, 2·t, 3]");
     let data = inferred(&[float(dims![6]), int(dims![2])], |g, t| {
         g.add_shuffle_to(t[0], t[1], Shuffle::default())
     });
@@ -165,7 +165,7 @@ fn slices_take_sizes_and_check_bounds() {
     );
     assert_eq!(
         sliced(dims!["n"], new(1, 2, 1)),
-        "float[2] where 2 <= n - 1".replace("2 <= n - 1", "2 <= n - 1")
+        "float[2] where 2 <= n - 1"
     );
     let bounds = |index: i64, size: i64| {
         format!(
@@ -259,8 +259,8 @@ fn slice_arguments_may_be_tensors() {
         assert_eq!(Slice::resolved(g, g.producer(shape).unwrap()), None);
         Ok(sliced)
     });
-    // The last coordinate is n - 2, which is always below n.
-    assert_eq!(all, "float[n - 1, 7] where 0 <= n - 1, 0 <= n - 2");
+    // The last coordinate, n - 2, is always below n.
+    assert_eq!(all, "float[n - 1, 7] where 0 <= n - 1");
     let named_stride = inferred(&[float(dims!["n"])], |g, t| {
         let shape = g.add_shape(t[0])?;
         let inputs = SliceInputs {
@@ -337,8 +337,8 @@ fn shapes_are_followed_through_layers() {
     let reduced = |operation| elements(|g, s| g.add_reduce(s, operation, &[0], true));
     assert_eq!(reduced(ReduceOperation::Prod), "[6·n]");
     assert_eq!(reduced(ReduceOperation::Sum), "[n + 5]");
-    assert_eq!(reduced(ReduceOperation::Max), "[max(3, n)]");
-    assert_eq!(reduced(ReduceOperation::Min), "[min(2, n)]");
+    assert_eq!(reduced(ReduceOperation::Max), "[max(2, max(3, n))]");
+    assert_eq!(reduced(ReduceOperation::Min), "[min(2, min(3, n))]");
     let picked = |indices: Values| {
         elements(|g, s| {
             let indices = g.add_constant(indices)?;
