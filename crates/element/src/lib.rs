@@ -11,7 +11,10 @@ use std::str::FromStr;
 
 /// The type of a stored tensor's elements, little-endian, under the names that safetensors uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[allow(non_camel_case_types, reason = "the names are those of the file format")]
+#[allow(
+    non_camel_case_types,
+    reason = "the names are those of the file format"
+)]
 pub enum Element {
     /// 64-bit IEEE floating point.
     F64,
@@ -129,7 +132,8 @@ impl Element {
         if dims.contains(&0) {
             return Some(0);
         }
-        dims.iter().try_fold(self.size() as u64, |bytes, &dim| bytes.checked_mul(dim))
+        dims.iter()
+            .try_fold(self.size() as u64, |bytes, &dim| bytes.checked_mul(dim))
     }
 }
 
@@ -158,8 +162,14 @@ pub struct UnknownElement(
 
 impl fmt::Display for UnknownElement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` is no element type; expected one of", self.0)?;
-        Element::ALL.iter().try_for_each(|element| write!(formatter, " {element}"))
+        write!(
+            formatter,
+            "`{}` is no element type; expected one of",
+            self.0
+        )?;
+        Element::ALL
+            .iter()
+            .try_for_each(|element| write!(formatter, " {element}"))
     }
 }
 
@@ -190,7 +200,11 @@ mod tests {
             assert_eq!(json, format!("\"{element}\""));
         }
         let error = "F128".parse::<Element>().unwrap_err();
-        assert!(error.to_string().starts_with("`F128` is no element type; expected one of F64"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("`F128` is no element type; expected one of F64")
+        );
     }
 
     #[test]

@@ -1,0 +1,218 @@
+//! How often errors of each size occur: counts in bins of 1/64 of a power of two, and quantiles
+//! from them.
+
+use crate::block::BLOCK;
+use serde::{Serialize, Serializer};
+
+/// Bits of the significand that tell bins apart. Bins are then at most 1/64 wide relative to
+/// their lower bound, so that their middle is within 0.8% of everything in them.
+const SIGNIFICAND_BITS: u32 = 6;
+
+/// Bins for all non-negative `f64` values.
+pub(crate) const BINS: usize = 1 << (11 + SIGNIFICAND_BITS);
+
+/// The bin of infinity; those beyond it would be of NaN and stay empty.
+const BINS_BELOW_INFINITY: usize = 2047 << SIGNIFICAND_BITS;
+
+/// Separate counts for neighbouring elements: incrementing the same counter twice in a row waits
+/// for the first to be stored.
+const BANKS: usize = 4;
+
+/// The bin of a non-negative number: its exponent and the first bits of its significand.
+#[inline(always)]
+pub(crate) fn bin_of(magnitude: f64) -> u32 {
+    (magnitude.to_bits() >> (52 - SIGNIFICAND_BITS)) as u32
+}
+
+/// The smallest number in a bin.
+fn lower_bound(bin: usize) -> f64 {
+    f64::from_bits((bin as u64) << (52 - SIGNIFICAND_BITS))
+}
+
+/// Counts under way, of one thread.
+pub(crate) struct Counter {
+    banks: Vec<[u32; BINS]>,
+    counts: Vec<u64>,
+    /// Elements in `banks`, which must not overflow.
+    pending: u32,
+}
+
+impl Counter {
+    pub(crate) fn new() -> Self {
+        // Zeroed pages that are never counted in are never made.
+        Self {
+            banks: vec![[0; BINS]; BANKS],
+            counts: vec![0; BINS],
+            pending: 0,
+        }
+    }
+
+    /// Counts a block of bins.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, bins: &[u32; BLOCK]) {
+        const MASK: u32 = BINS as u32 - 1;
+        let [a, b, c, d] = &mut self.banks[..] else {
+            return;
+        };
+        for &[first, second, third, fourth] in bins.as_chunks::<BANKS>().0 {
+            a[(first & MASK) as usize] += 1;
+            b[(second & MASK) as usize] += 1;
+            c[(third & MASK) as usize] += 1;
+            d[(fourth & MASK) as usize] += 1;
+        }
+        self.pending += BLOCK as u32;
+        if self.pending > u32::MAX - BLOCK as u32 {
+            self.flush();
+        }
+    }
+
+    /// Counts elements without an error.
+    pub(crate) fn count_zeros(&mut self, elements: u64) {
+        self.counts[0] += elements;
+    }
+
+    fn flush(&mut self) {
+        for bank in &mut self.banks {
+            for (count, pending) in self.counts.iter_mut().zip(bank) {
+                *count += u64::from(std::mem::take(pending));
+            }
+        }
+        self.pending = 0;
+    }
+}
+
+/// How many errors lie in each of a row of bins that get wider with the error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    bins: Vec<Bin>,
+    total: u64,
+}
+
+impl Serialize for Histogram {
+    /// The counts by whole powers of two.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.octaves().serialize(serializer)
+    }
+}
+
+/// Errors from `lower` up to but not including `upper`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bin {
+    /// The smallest error that falls in the bin; 0 for the bin of elements without an error.
+    #[serde(serialize_with = "crate::number::plain")]
+    pub lower: f64,
+    /// The smallest error that is beyond the bin; infinite for errors that overflow.
+    #[serde(serialize_with = "crate::number::plain")]
+    pub upper: f64,
+    /// Errors in the bin.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// Adds up the counts of all threads; `padding` elements that are none were counted as zero.
+    pub(crate) fn new(counters: Vec<Counter>, padding: u64) -> Self {
+        let mut counts = vec![0u64; BINS];
+        for mut counter in counters {
+            counter.flush();
+            counts
+                .iter_mut()
+                .zip(&counter.counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+        counts[0] = counts[0].saturating_sub(padding);
+        let total = counts.iter().sum();
+        let bins = counts
+            .into_iter()
+            .enumerate()
+            .filter(|&(_, count)| count > 0);
+        let bins = bins.map(|(bin, count)| Bin {
+            lower: lower_bound(bin),
+            upper: match bin {
+                0 => f64::from_bits(1),
+                _ if bin + 1 < BINS_BELOW_INFINITY => lower_bound(bin + 1),
+                _ => f64::INFINITY,
+            },
+            count,
+        });
+        Self {
+            bins: bins.collect(),
+            total,
+        }
+    }
+
+    /// The bins that hold something, by increasing error. Each is at most 1/64 wide relative to
+    /// its lower bound; below 2⁻¹⁰²² bins are 2⁻¹⁰²⁸ wide.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// The same counts in whole powers of two, empty ones between included: for drawing.
+    #[must_use]
+    pub fn octaves(&self) -> Vec<Bin> {
+        let mut octaves: Vec<Bin> = Vec::new();
+        for &bin in &self.bins {
+            let lower = power_below(bin.lower);
+            let width = |lower: f64| (2.0 * lower).max(f64::MIN_POSITIVE);
+            // Zero is a bin of its own; every other gap is filled.
+            if let Some(&last) = octaves.last()
+                && last.lower > 0.0
+            {
+                let mut next = last.upper;
+                while next < lower {
+                    octaves.push(Bin {
+                        lower: next,
+                        upper: width(next),
+                        count: 0,
+                    });
+                    next = width(next);
+                }
+            }
+            match octaves.last_mut() {
+                Some(last) if last.lower == lower => last.count += bin.count,
+                _ => {
+                    let upper = if bin.lower == 0.0 {
+                        bin.upper
+                    } else {
+                        width(lower)
+                    };
+                    octaves.push(Bin {
+                        lower,
+                        upper,
+                        count: bin.count,
+                    });
+                }
+            }
+        }
+        octaves
+    }
+
+    /// The error that a share `fraction` (0 to 1) of all elements does not exceed: the smallest
+    /// counted one that so many are at or below, known to 0.8%.
+    #[must_use]
+    pub fn quantile(&self, fraction: f64) -> f64 {
+        let wanted = (fraction.clamp(0.0, 1.0) * self.total as f64)
+            .ceil()
+            .max(1.0) as u64;
+        let mut below = 0;
+        for bin in &self.bins {
+            below += bin.count;
+            if below >= wanted {
+                return match bin.lower {
+                    0.0 => 0.0,
+                    lower if lower.is_infinite() => lower,
+                    lower => lower + (bin.upper - lower) * 0.5,
+                };
+            }
+        }
+        0.0
+    }
+}
+
+/// The power of two at or below a number; subnormal ones go together under the smallest.
+fn power_below(value: f64) -> f64 {
+    match f64::from_bits(value.to_bits() & 0x7ff0_0000_0000_0000) {
+        0.0 if value > 0.0 => f64::from_bits(1),
+        power => power,
+    }
+}
