@@ -1,0 +1,5 @@
+//! The backends.
+
+mod cpu;
+
+pub use cpu::CpuBackend;
