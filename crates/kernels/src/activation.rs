@@ -6,6 +6,7 @@
 
 use crate::Real;
 use crate::map::{plain_map, vector_map};
+use crate::parallel::TOUCH;
 
 /// A function of one element with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,13 +67,12 @@ fn softplus<T: Real, const FMA: bool>(x: T) -> T {
 }
 
 impl<T: Real> Activation<T> {
-    /// Floating-point operations per element, roughly: what decides about dividing work.
+    /// Work per element, in the unit of `parallel`.
     pub(crate) fn cost(&self) -> usize {
         match self {
-            Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } => 1,
-            Self::HardSigmoid { .. } | Self::ThresholdedRelu { .. } => 1,
-            Self::Softsign => 4,
-            _ => 32,
+            Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } => TOUCH,
+            Self::HardSigmoid { .. } | Self::ThresholdedRelu { .. } | Self::Softsign => TOUCH,
+            _ => 5 * TOUCH,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::activation::math_map;
 use crate::level::{Kernel, dispatch};
-use crate::parallel::{PIECE, worth_dividing};
+use crate::parallel::{PIECE, TOUCH, worth_dividing};
 use crate::{Activation, Real};
 use rayon::prelude::*;
 
@@ -71,13 +71,13 @@ pub enum Unary {
 }
 
 impl Unary {
-    /// Operations per element, roughly.
+    /// Work per element, in the unit of `parallel`.
     fn cost(self) -> usize {
         match self {
-            Self::Recip | Self::Abs | Self::Neg | Self::Ceil | Self::Floor => 1,
-            Self::Sign | Self::Round | Self::IsNan | Self::IsInf => 1,
-            Self::Exp | Self::Log | Self::Sqrt | Self::Sin | Self::Cos | Self::Erf => 16,
-            _ => 64,
+            Self::Recip | Self::Abs | Self::Neg | Self::Ceil | Self::Floor => TOUCH,
+            Self::Sign | Self::Round | Self::IsNan | Self::IsInf => TOUCH,
+            Self::Exp | Self::Log | Self::Sqrt | Self::Sin | Self::Cos | Self::Erf => 5 * TOUCH,
+            _ => 50 * TOUCH,
         }
     }
 
@@ -154,7 +154,11 @@ pub(crate) fn smaller<T: Real>(a: T, b: T) -> T {
 
 impl Binary {
     fn cost(self) -> usize {
-        if self == Self::Pow { 64 } else { 1 }
+        if self == Self::Pow {
+            100 * TOUCH
+        } else {
+            TOUCH
+        }
     }
 
     /// `a[i] = op(a[i], b[i])`, or with the operands swapped.
@@ -323,7 +327,7 @@ pub(crate) fn activate_here<T: Real>(activation: Activation<T>, values: &mut [T]
 
 /// `values[i] = values[i]·scale + shift`, fused where the level fuses.
 pub fn scale_shift<T: Real>(values: &mut [T], scale: T, shift: T) {
-    map_in_place(values, 1, ScaleShift(scale, shift));
+    map_in_place(values, TOUCH, ScaleShift(scale, shift));
 }
 
 struct Zip<'a, T> {

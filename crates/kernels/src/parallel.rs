@@ -5,9 +5,12 @@
 
 use rayon::prelude::*;
 
-/// Work, in floating-point operations or elements moved, below which a second thread costs more
-/// than it saves (waking one takes some microseconds).
-pub(crate) const PARALLEL_WORK: usize = 1 << 20;
+/// Work, in floating-point operations of a matrix product (some hundred to a nanosecond of one core),
+/// below which a second thread costs more than it saves: waking one takes some microseconds.
+pub(crate) const PARALLEL_WORK: usize = 1 << 21;
+
+/// The work of reading and writing an element.
+pub(crate) const TOUCH: usize = 8;
 
 /// Elements in a piece of a simple element-wise map.
 pub(crate) const PIECE: usize = 1 << 14;

@@ -6,7 +6,7 @@
 
 use crate::level::{Kernel, dispatch};
 use crate::map::{larger, smaller};
-use crate::parallel::{self, SharedMut};
+use crate::parallel::{self, SharedMut, TOUCH};
 use crate::{Real, scratch};
 
 /// How elements are combined, after TensorRT's `ReduceOperation`.
@@ -196,7 +196,7 @@ pub fn reduce<T: Real>(op: Reduce, x: &[T], [outer, axis, inner]: [usize; 3], ou
     } else {
         let parts = inner.div_ceil(COLUMNS);
         let to = SharedMut(out.as_mut_ptr());
-        parallel::for_each(outer * parts, x.len(), |i| {
+        parallel::for_each(outer * parts, x.len() * TOUCH, |i| {
             let (row, column) = (i / parts, i % parts * COLUMNS);
             let columns = COLUMNS.min(inner - column);
             // SAFETY: within `out`, whose length is checked; every index has columns of its own.
@@ -237,7 +237,7 @@ fn reduce_runs<T: Real>(op: Reduce, x: &[T], outer: usize, axis: usize, out: &mu
     };
     if axis <= LONG {
         let to = SharedMut(out.as_mut_ptr());
-        parallel::for_each(outer, x.len(), |i| {
+        parallel::for_each(outer, x.len() * TOUCH, |i| {
             let values = &x[i * axis..(i + 1) * axis];
             // SAFETY: `out` has `outer` elements, each written once.
             unsafe { *to.get().add(i) = finish(dispatch(Run { op, values })) };
@@ -249,7 +249,7 @@ fn reduce_runs<T: Real>(op: Reduce, x: &[T], outer: usize, axis: usize, out: &mu
         for (i, out) in out.iter_mut().enumerate() {
             let values = &x[i * axis..(i + 1) * axis];
             let to = SharedMut(partial.as_mut_ptr());
-            parallel::for_each(parts, axis, |i| {
+            parallel::for_each(parts, axis * TOUCH, |i| {
                 let values = &values[i * LONG..((i + 1) * LONG).min(axis)];
                 // SAFETY: `partial` has `parts` elements, each written once.
                 unsafe { *to.get().add(i) = dispatch(Run { op, values }) };

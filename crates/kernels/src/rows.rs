@@ -4,12 +4,12 @@
 
 use crate::level::{Kernel, dispatch};
 use crate::map::larger;
-use crate::parallel::{self, SharedMut};
+use crate::parallel::{self, SharedMut, TOUCH};
 use crate::reduce::{fold, sum_of};
 use crate::{Real, scratch};
 
-/// Operations per element of a softmax or normalisation, roughly.
-const COST: usize = 16;
+/// Work per element of a softmax or normalisation.
+const COST: usize = 8 * TOUCH;
 
 /// Columns of a strided softmax handled at a time.
 const COLUMNS: usize = 32;

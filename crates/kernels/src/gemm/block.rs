@@ -10,11 +10,14 @@
 use super::registers::{RegisterKernel, Vector, dispatch_registers};
 use super::{Bias, Epilogue};
 use crate::level::{Kernel, Level, cpu_level, dispatch};
-use crate::{Activation, Real};
+use crate::{Activation, Real, scratch};
 use std::ops::Range;
 
-/// Elements of the largest tile: 12 rows of two 16-element registers.
-const TILE: usize = 12 * 32;
+/// Rows of the tallest tile of any level.
+const TALLEST: usize = 12;
+
+/// Elements of the largest tile: rows of two 16-element registers.
+const TILE: usize = TALLEST * 32;
 
 /// Columns of the widest tile: four panels.
 const WIDEST: usize = 4 * 32;
@@ -81,41 +84,67 @@ impl<T: Real> Product<'_, T> {
     /// that the last one may be in `b_tail`), C writable at every (row, column) and not accessed
     /// by anyone else meanwhile, and the bias covers the rows or the `n` columns.
     pub(crate) unsafe fn run(&self, rows: Range<usize>, panels: Range<usize>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            dispatch_registers(Rectangle {
-                product: self,
-                rows,
-                panels,
-            })
-        }
+        // Rows of A in equal shares, each small enough to stay in cache while panels pass by.
+        let row_bytes = self.k.max(1) * size_of::<T>();
+        let most = (LEFT_BYTES / row_bytes).max(TALLEST);
+        let shares = rows.len().div_ceil(most);
+        // Rows a multiple of 4 KiB apart fall into the same few places of the first cache, and a
+        // tile's rows evict each other: such rows are copied closer together.
+        let alias = self.a_col == 1 && (self.a_row * size_of::<T>()).is_multiple_of(4096);
+        let copying = alias && rows.len() > 8 && panels.len() > 1;
+        let stride = self.k + 64 / size_of::<T>();
+        let copied = if copying {
+            rows.len().div_ceil(shares) * stride
+        } else {
+            0
+        };
+        scratch::with(copied, |copies| {
+            for share in 0..shares {
+                let rows = part(&rows, share, shares);
+                let mut product = *self;
+                if copying {
+                    for (to, i) in copies.chunks_mut(stride).zip(rows.clone()) {
+                        // SAFETY: by the caller's promise row i of A has `k` readable elements.
+                        let row = unsafe {
+                            std::slice::from_raw_parts(self.a.add(i * self.a_row), self.k)
+                        };
+                        to[..self.k].copy_from_slice(row);
+                    }
+                    // Rows keep their indices.
+                    product.a = copies.as_ptr().wrapping_sub(rows.start * stride);
+                    product.a_row = stride;
+                }
+                // SAFETY: the caller's promise, or the copies just made.
+                unsafe {
+                    dispatch_registers(Rectangle {
+                        product,
+                        rows,
+                        panels: panels.clone(),
+                    })
+                };
+            }
+        });
     }
 
     #[inline(always)]
     unsafe fn run_on<V: Vector<Element = T>>(&self, rows: Range<usize>, panels: Range<usize>) {
-        // Rows of A in equal shares, each small enough to stay in cache while panels pass by.
-        let most = (LEFT_BYTES / size_of::<T>() / self.k.max(1)).max(V::ROWS);
-        let shares = rows.len().div_ceil(most);
-        for share in 0..shares {
-            let rows = part(&rows, share, shares);
-            // Again in equal shares, since a tile of one row costs as much as one of several.
-            let tiles = rows.len().div_ceil(V::ROWS);
-            let mut panel = panels.start;
-            while panel < panels.end {
-                // Few rows leave registers free: take several panels at a time.
-                let whole = panels.end.min(self.n / (2 * V::LEN)).saturating_sub(panel);
-                let taken = match rows.len() {
-                    1 if whole >= 4 => 4,
-                    2 if whole >= 2 => 2,
-                    _ => 1,
-                };
-                for tile in 0..tiles {
-                    let rows = part(&rows, tile, tiles);
-                    // SAFETY: the caller's promise; `taken` whole panels are there.
-                    unsafe { self.tile_of::<V>(rows, panel, taken) };
-                }
-                panel += taken;
+        // In equal shares, since a tile of one row costs as much as one of several.
+        let tiles = rows.len().div_ceil(V::ROWS);
+        let mut panel = panels.start;
+        while panel < panels.end {
+            // Few rows leave registers free: take several panels at a time.
+            let whole = panels.end.min(self.n / (2 * V::LEN)).saturating_sub(panel);
+            let taken = match rows.len() {
+                1 if whole >= 4 => 4,
+                2 if whole >= 2 => 2,
+                _ => 1,
+            };
+            for tile in 0..tiles {
+                let rows = part(&rows, tile, tiles);
+                // SAFETY: the caller's promise; `taken` whole panels are there.
+                unsafe { self.tile_of::<V>(rows, panel, taken) };
             }
+            panel += taken;
         }
     }
 
@@ -156,7 +185,7 @@ impl<T: Real> Product<'_, T> {
             } else {
                 (self.b.add(panel * self.b_panel), self.b_row)
             };
-            let a = self.a.add(row * self.a_row);
+            let a = self.a.wrapping_add(row * self.a_row);
             let bias = self.bias_of::<V, M, P>(row, column, columns);
             let mut sums = if self.a_col == 1 {
                 self.add_products(bias, a, 1, b, b_row)
@@ -272,7 +301,7 @@ impl<T: Real> Product<'_, T> {
 
 /// A rectangle of a product, see [`Product::run`].
 struct Rectangle<'a, T> {
-    product: &'a Product<'a, T>,
+    product: Product<'a, T>,
     rows: Range<usize>,
     panels: Range<usize>,
 }

@@ -1,11 +1,12 @@
 //! Matrix products C = activation(A·B + bias), single and batched.
 //!
 //! Here are the operands' types, the checks and the division over threads; packing is in `pack`,
-//! the arithmetic in `block`, the registers in `registers`.
+//! the arithmetic in `block` (of a matrix times a vector in `vector`), the registers in `registers`.
 
 mod block;
 mod pack;
 mod registers;
+mod vector;
 
 pub(crate) use block::{Product, panel_width, part, tile_rows};
 pub(crate) use pack::pack_into;
@@ -266,6 +267,13 @@ pub fn gemm_batched<T: Real>(
     if m == 0 || n == 0 || count == 0 {
         return;
     }
+    if let Operand::Matrix(b) = b
+        && n == 1
+        && m > 1
+        && a.col_stride == 1
+    {
+        return vector::product(batch, count, a, b, c, epilogue);
+    }
 
     let width = panel_width::<T>();
     let panels = n.div_ceil(width);
@@ -315,8 +323,8 @@ pub fn gemm_batched<T: Real>(
         Operand::Packed(_) => parallel::for_each(count * pieces, count.saturating_mul(work), |i| {
             run(&product(i / pieces), i % pieces);
         }),
-        // Rows of the right operand can be read where they lie; copying pays with reuse only.
-        Operand::Matrix(b) if b.col_stride == 1 && m <= tile_rows::<T>() => {
+        // Rows of the right operand can be read where they lie; copying pays with more reuse.
+        Operand::Matrix(b) if b.col_stride == 1 && m <= 2 * tile_rows::<T>() => {
             let tail = if n.is_multiple_of(width) {
                 0
             } else {

@@ -7,7 +7,7 @@
 use super::MatRef;
 use super::block::panel_width;
 use crate::Real;
-use crate::parallel;
+use crate::parallel::{self, TOUCH};
 use std::ops::Range;
 
 /// A packed right operand of `rows` (the inner dimension) × `cols`.
@@ -69,7 +69,7 @@ pub(crate) fn pack_into<T: Real>(b: MatRef<'_, T>, packed: &mut [T]) {
     let fill = |(i, packed): (usize, &mut [T])| {
         pack_panel(b, i * width..((i + 1) * width).min(b.cols), packed);
     };
-    if parallel::worth_dividing(packed.len() * 4) {
+    if parallel::worth_dividing(packed.len() * TOUCH) {
         packed.par_chunks_mut(panel).enumerate().for_each(fill);
     } else {
         packed.chunks_mut(panel).enumerate().for_each(fill);

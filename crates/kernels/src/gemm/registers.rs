@@ -205,7 +205,8 @@ macro_rules! array {
         unsafe impl Vector for [$element; $len] {
             type Element = $element;
             const LEN: usize = $len;
-            const ROWS: usize = 6;
+            // x86-64 alone has 16 registers, AArch64 has 32.
+            const ROWS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 4 };
 
             #[inline(always)]
             unsafe fn splat(value: $element) -> Self {
