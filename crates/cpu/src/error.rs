@@ -97,7 +97,7 @@ pub enum CpuError {
         name: String,
         /// What is wrong.
         #[source]
-        fault: InputShapeFault,
+        fault: Box<InputShapeFault>,
     },
     /// An input shape outside the sizes that the plan was built for.
     #[error(

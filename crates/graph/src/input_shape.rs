@@ -160,14 +160,14 @@ impl Graph {
     pub fn check_input_shapes(
         &self,
         shapes: &BTreeMap<String, InputShape>,
-    ) -> Result<(), (String, InputShapeFault)> {
+    ) -> Result<(), (String, Box<InputShapeFault>)> {
         let known = |name: &str| self.inputs().iter().any(|(input, _)| input == name);
         if let Some(name) = shapes.keys().find(|name| !known(name)) {
-            return Err((name.clone(), InputShapeFault::Unknown));
+            return Err((name.clone(), Box::new(InputShapeFault::Unknown)));
         }
         let mut ranges: BTreeMap<&str, ((u64, u64, u64), &str)> = BTreeMap::new();
         for (input, tensor) in self.inputs() {
-            let fault = |fault| (input.clone(), fault);
+            let fault = |fault| (input.clone(), Box::new(fault));
             let shape = shapes
                 .get(input)
                 .ok_or_else(|| fault(InputShapeFault::Missing))?;
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::{DataType, dims};
 
-    fn check(entries: &[(&str, InputShape)]) -> Result<(), (String, InputShapeFault)> {
+    fn check(entries: &[(&str, InputShape)]) -> Result<(), (String, Box<InputShapeFault>)> {
         let mut graph = Graph::new();
         graph
             .add_input("ids", DataType::Int64, dims!["batch", "n"])

@@ -31,7 +31,7 @@ pub enum Error {
         input: String,
         /// What does not fit.
         #[source]
-        fault: InputShapeFault,
+        fault: Box<InputShapeFault>,
     },
     /// Weights could not be read, or changed while an engine was built from them.
     #[error(transparent)]
