@@ -112,7 +112,7 @@ pub enum CpuError {
         /// The axis, from 0.
         axis: usize,
         /// The sizes that the plan was built for.
-        declared: InputShape,
+        declared: Box<InputShape>,
     },
     /// The shape of an input with named dimensions that was not set.
     #[error("the shape of input `{name}` is not set; it is {expected}")]

@@ -134,7 +134,7 @@ impl Session {
                     name: (*name).to_owned(),
                     found: shape.to_vec(),
                     axis,
-                    declared: declared.clone(),
+                    declared: Box::new(declared.clone()),
                 });
             }
         }

@@ -130,10 +130,8 @@ impl Error {
             Self::Weights(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Backend { source, .. } => source.hint.clone(),
-            Self::InputShape {
-                fault: InputShapeFault::Missing,
-                ..
-            } => Some("declare it with `EngineBuild::input`".into()),
+            Self::InputShape { fault, .. } => (**fault == InputShapeFault::Missing)
+                .then(|| "declare it with `EngineBuild::input`".into()),
             Self::NotSaved { .. } => Some(
                 "allow building with `OpenPolicy::BuildIfAbsent`, or import an engine that was \
                  exported on a machine like this one"
