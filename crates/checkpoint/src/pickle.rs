@@ -6,6 +6,7 @@
 //! [`crate::flatten`].
 
 pub(crate) mod call;
+mod cursor;
 pub(crate) mod global;
 pub(crate) mod heap;
 pub(crate) mod machine;

@@ -171,6 +171,17 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_view_agrees_with_the_definition(
+            dims in proptest::collection::vec((1u64..6, 0u64..40), 0..5),
+            size in proptest::sample::select(vec![1usize, 2, 4, 8]),
+        ) {
+            let (shape, strides): (Vec<u64>, Vec<u64>) = dims.into_iter().unzip();
+            check(&shape, &strides, size);
+        }
+    }
+
     #[test]
     fn dimensions_that_follow_each_other_become_one() {
         let contiguous =

@@ -4,9 +4,9 @@
 //! the one text opcode, since Python 2 writes it for integers of more than 32 bits whatever the
 //! protocol. What is left out: what calls make, in [`super::call`].
 
+use super::cursor::Cursor;
 use super::heap::Heap;
 use super::value::{Span, Value};
-use crate::bytes::{slice_at, u16_at, u32_at, u64_at};
 use crate::error::Problem;
 
 /// How far past the last memo slot a pickle may store. Picklers number slots one by one, and
@@ -45,18 +45,17 @@ pub(crate) fn run<'p>(
 ) -> Result<(Value<'p>, usize), Problem> {
     let mut machine = Machine {
         heap,
-        bytes,
-        next: start,
+        cursor: Cursor::new(bytes, start),
         stack: Vec::new(),
         deepest: 0,
         marks: Vec::new(),
         memo: Vec::new(),
     };
     loop {
-        let position = machine.next;
+        let position = machine.cursor.position();
         match machine.step(persistent) {
             Ok(None) => {}
-            Ok(Some(value)) => return Ok((value, machine.next)),
+            Ok(Some(value)) => return Ok((value, machine.cursor.position())),
             Err(Stop::Problem(problem)) => return Err(problem),
             Err(Stop::Here(problem)) => {
                 return Err(Problem::Pickle {
@@ -96,8 +95,7 @@ pub(crate) fn here<T>(problem: impl Into<String>) -> Result<T, Stop> {
 
 struct Machine<'h, 'p> {
     heap: &'h mut Heap<'p>,
-    bytes: &'p [u8],
-    next: usize,
+    cursor: Cursor<'p>,
     stack: Vec<Value<'p>>,
     /// The greatest length of the stack and the marks so far, which the budget has paid.
     deepest: usize,
@@ -106,44 +104,6 @@ struct Machine<'h, 'p> {
 }
 
 impl<'p> Machine<'_, 'p> {
-    fn take(&mut self, len: usize) -> Result<&'p [u8], Stop> {
-        let taken = slice_at(self.bytes, self.next, len).ok_or(Stop::CutShort)?;
-        self.next += len;
-        Ok(taken)
-    }
-
-    fn u8(&mut self) -> Result<u8, Stop> {
-        Ok(self.take(1)?[0])
-    }
-
-    fn u16(&mut self) -> Result<u16, Stop> {
-        u16_at(self.take(2)?, 0).ok_or(Stop::CutShort)
-    }
-
-    fn u32(&mut self) -> Result<u32, Stop> {
-        u32_at(self.take(4)?, 0).ok_or(Stop::CutShort)
-    }
-
-    /// A length of 1, 4 or 8 bytes, and so many bytes after it.
-    fn sized(&mut self, length_bytes: usize) -> Result<&'p [u8], Stop> {
-        let length = match length_bytes {
-            1 => u64::from(self.u8()?),
-            4 => u64::from(self.u32()?),
-            _ => u64_at(self.take(8)?, 0).ok_or(Stop::CutShort)?,
-        };
-        self.take(usize::try_from(length).map_err(|_| Stop::CutShort)?)
-    }
-
-    fn line(&mut self) -> Result<&'p str, Stop> {
-        let rest = self.bytes.get(self.next..).ok_or(Stop::CutShort)?;
-        let len = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .ok_or(Stop::CutShort)?;
-        self.next += len + 1;
-        std::str::from_utf8(&rest[..len]).or_else(|_| here("a line that is not UTF-8"))
-    }
-
     fn push(&mut self, value: Value<'p>) -> Result<(), Stop> {
         self.stack.push(value);
         self.pay_for_depth()
@@ -297,16 +257,16 @@ impl<'p> Machine<'_, 'p> {
 
     /// One opcode. The value, when it was the last.
     fn step(&mut self, persistent: &mut dyn Persistent<'p>) -> Result<Option<Value<'p>>, Stop> {
-        match self.u8()? {
+        match self.cursor.u8()? {
             b'.' => return self.pop().map(Some),
             // PROTO
-            0x80 => match self.u8()? {
+            0x80 => match self.cursor.u8()? {
                 2..=5 => {}
                 other => return here(format!("protocol {other}; 2 to 5 are known")),
             },
             // FRAME: a hint for buffering.
             0x95 => {
-                self.take(8)?;
+                self.cursor.take(8)?;
             }
             b'(' => {
                 self.marks.push(self.stack.len());
@@ -332,54 +292,54 @@ impl<'p> Machine<'_, 'p> {
             0x88 => self.push(Value::Bool(true))?,
             0x89 => self.push(Value::Bool(false))?,
             b'J' => {
-                let value = self.u32()? as i32;
+                let value = self.cursor.u32()? as i32;
                 self.push(Value::Int(value.into()))?;
             }
             b'K' => {
-                let value = self.u8()?;
+                let value = self.cursor.u8()?;
                 self.push(Value::Int(value.into()))?;
             }
             b'M' => {
-                let value = self.u16()?;
+                let value = self.cursor.u16()?;
                 self.push(Value::Int(value.into()))?;
             }
             b'I' => self.int_line()?,
             0x8a => {
-                let bytes = self.sized(1)?;
+                let bytes = self.cursor.sized(1)?;
                 self.push(integer(bytes))?;
             }
             0x8b => {
-                let bytes = self.sized(4)?;
+                let bytes = self.cursor.sized(4)?;
                 self.push(integer(bytes))?;
             }
             b'G' => {
-                self.take(8)?;
+                self.cursor.take(8)?;
                 self.push(Value::Float)?;
             }
             // SHORT_BINSTRING, BINSTRING: Python 2's str.
             b'U' | 0x8c => {
-                let bytes = self.sized(1)?;
+                let bytes = self.cursor.sized(1)?;
                 self.push_text(bytes)?;
             }
             b'T' | b'X' => {
-                let bytes = self.sized(4)?;
+                let bytes = self.cursor.sized(4)?;
                 self.push_text(bytes)?;
             }
             0x8d => {
-                let bytes = self.sized(8)?;
+                let bytes = self.cursor.sized(8)?;
                 self.push_text(bytes)?;
             }
             b'C' => {
-                self.sized(1)?;
+                self.cursor.sized(1)?;
                 self.push(Value::Bytes)?;
             }
             b'B' => {
-                self.sized(4)?;
+                self.cursor.sized(4)?;
                 self.push(Value::Bytes)?;
             }
             // BINBYTES8, BYTEARRAY8
             0x8e | 0x96 => {
-                self.sized(8)?;
+                self.cursor.sized(8)?;
                 self.push(Value::Bytes)?;
             }
             b')' => self.push(Value::Tuple(Span::EMPTY))?,
@@ -430,24 +390,24 @@ impl<'p> Machine<'_, 'p> {
                 self.set_items(start)?;
             }
             b'q' => {
-                let slot = self.u8()?;
+                let slot = self.cursor.u8()?;
                 self.store(slot.into())?;
             }
             b'r' => {
-                let slot = self.u32()?;
+                let slot = self.cursor.u32()?;
                 self.store(slot as usize)?;
             }
             0x94 => self.store(self.memo.len())?,
             b'h' => {
-                let slot = self.u8()?;
+                let slot = self.cursor.u8()?;
                 self.fetch(slot.into())?;
             }
             b'j' => {
-                let slot = self.u32()?;
+                let slot = self.cursor.u32()?;
                 self.fetch(slot as usize)?;
             }
             b'c' => {
-                let (module, name) = (self.line()?, self.line()?);
+                let (module, name) = (self.cursor.line()?, self.cursor.line()?);
                 self.push_global(module, name)?;
             }
             // STACK_GLOBAL
@@ -497,7 +457,7 @@ impl<'p> Machine<'_, 'p> {
 
     /// `INT`: a decimal line, or a truth value.
     fn int_line(&mut self) -> Result<(), Stop> {
-        match self.line()? {
+        match self.cursor.line()? {
             "00" => self.push(Value::Bool(false)),
             "01" => self.push(Value::Bool(true)),
             line => match line.parse() {
