@@ -99,9 +99,9 @@ impl Store {
     }
 
     fn lock_key(&self, paths: &KeyPaths) -> Result<Attempt, StoreError> {
-        let not_writable = |source| StoreError::NotWritable {
+        let not_writable = |cause| StoreError::NotWritable {
             folder: self.folder().to_owned(),
-            source,
+            cause,
         };
         self.disk
             .create_folder(self.folder())
@@ -150,10 +150,10 @@ impl Store {
         tracing::warn!(%error, "a damaged saved engine is set aside and built again");
         self.disk
             .rename(Step::SetAside, &paths.engine, &paths.damaged)
-            .map_err(|source| StoreError::Io {
+            .map_err(|cause| StoreError::Io {
                 doing: "set aside",
                 path: paths.engine.clone(),
-                source,
+                cause,
             })
     }
 }
@@ -262,9 +262,9 @@ impl BuildGuard {
             },
         };
         let plan_offset = container::plan_offset_for(storable(&without_plan)?.len() + HEADER_ROOM);
-        let not_writable = |source| StoreError::NotWritable {
+        let not_writable = |cause| StoreError::NotWritable {
             folder: store.folder().to_owned(),
-            source,
+            cause,
         };
         let mut file = store
             .disk
@@ -402,11 +402,7 @@ impl BuildGuard {
 
     fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> StoreError {
         let path = self.paths.engine.clone();
-        move |source| StoreError::Io {
-            doing,
-            path,
-            source,
-        }
+        move |cause| StoreError::Io { doing, path, cause }
     }
 }
 

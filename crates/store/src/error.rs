@@ -133,12 +133,12 @@ pub enum StoreError {
     #[error("no folder for saved engines: neither XDG_CACHE_HOME nor a home directory is set")]
     NoDefaultFolder,
     /// The folder cannot be written, so nothing can be built into it.
-    #[error("cannot save engines in {}: {source}", folder.display())]
+    #[error("cannot save engines in {}: {cause}", folder.display())]
     NotWritable {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What the system said. Part of the message, not a further source.
+        cause: io::Error,
     },
     /// Another process or thread builds this engine, and the caller does not wait (any longer).
     #[error(
@@ -206,14 +206,14 @@ pub enum StoreError {
         name: String,
     },
     /// The system refused something.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}: {cause}", path.display())]
     Io {
         /// What was being done, as a verb.
         doing: &'static str,
         /// To which file or folder.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What the system said. Part of the message, not a further source.
+        cause: io::Error,
     },
 }
 
@@ -233,8 +233,8 @@ impl StoreError {
                 "the file was renamed or copied by hand; import it instead, or build again"
                     .to_owned(),
             ),
-            Self::Io { source, .. } | Self::NotWritable { source, .. }
-                if source.kind() == io::ErrorKind::StorageFull =>
+            Self::Io { cause, .. } | Self::NotWritable { cause, .. }
+                if cause.kind() == io::ErrorKind::StorageFull =>
             {
                 Some(
                     "free space, for instance with `tensoracle cache prune --unused-for 30`"

@@ -46,21 +46,39 @@ pub enum FileKind {
 pub struct PlanInfo {
     /// Which TensorRT wrote it.
     pub flavour: Flavour,
-    /// Its version: major, minor, patch, build.
-    pub version: [u8; 4],
+    /// Its version.
+    pub version: PlanVersion,
     /// Bytes that the plan says it has.
     pub stated_bytes: u64,
     /// Bytes that are there.
     pub found_bytes: u64,
 }
 
+/// Major, minor, patch and build of a TensorRT; in text `10.13.3.9`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlanVersion(pub [u8; 4]);
+
+impl fmt::Display for PlanVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, patch, build] = self.0;
+        write!(f, "{major}.{minor}.{patch}.{build}")
+    }
+}
+
+impl Serialize for PlanVersion {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// The two families of TensorRT; neither reads the other's plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// TensorRT for data centres and Jetson.
+    #[serde(rename = "tensorrt")]
     TensorRt,
     /// TensorRT for RTX.
+    #[serde(rename = "tensorrt-rtx")]
     TensorRtRtx,
 }
 
@@ -87,7 +105,7 @@ impl PlanInfo {
         size.copy_from_slice(&header[16..24]);
         Some(Self {
             flavour,
-            version: [header[24], header[25], header[26], header[27]],
+            version: PlanVersion([header[24], header[25], header[26], header[27]]),
             stated_bytes: u64::from_le_bytes(size),
             found_bytes: plan.len() as u64,
         })
@@ -97,8 +115,7 @@ impl PlanInfo {
 /// `TensorRT-RTX 1.7.1.116 plan`
 impl fmt::Display for PlanInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [major, minor, patch, build] = self.version;
-        write!(f, "{} {major}.{minor}.{patch}.{build} plan", self.flavour)
+        write!(f, "{} {} plan", self.flavour, self.version)
     }
 }
 
@@ -235,10 +252,10 @@ impl Inspected {
 /// # Errors
 /// [`StoreError::Io`] when it cannot be read.
 pub fn inspect(path: &Path) -> Result<Inspected, StoreError> {
-    let bytes = FileBytes::open(path, Read::Mapped).map_err(|source| StoreError::Io {
+    let bytes = FileBytes::open(path, Read::Mapped).map_err(|cause| StoreError::Io {
         doing: "read",
         path: path.to_owned(),
-        source,
+        cause,
     })?;
     let mut kind = recognize(&bytes);
     if let FileKind::SavedEngine(header) = &kind
@@ -271,7 +288,7 @@ mod tests {
     fn rtx_info() -> PlanInfo {
         PlanInfo {
             flavour: Flavour::TensorRtRtx,
-            version: [1, 7, 1, 116],
+            version: PlanVersion([1, 7, 1, 116]),
             stated_bytes: RTX_BYTES as u64,
             found_bytes: RTX_BYTES as u64,
         }

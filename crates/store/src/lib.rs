@@ -56,7 +56,9 @@ pub use conditions::{Conditions, Identity, MAX_NAME, NotAnIdentity};
 pub use error::{CorruptEngineError, Damage, EngineConditionError, StoreError};
 pub use explain::{Difference, Explanation, Near, differences};
 pub use header::{Blake3, Header, PlanRecord};
-pub use inspect::{FileKind, Flavour, Inspected, PlanInfo, Wrapper, inspect, recognize};
+pub use inspect::{
+    FileKind, Flavour, Inspected, PlanInfo, PlanVersion, Wrapper, inspect, recognize,
+};
 pub use list::{Entry, Listing, Status, WeightPaths};
 pub use lock::Owner;
 pub use open::{OnDamage, OpenOptions, SavedEngine, Verify};

@@ -47,7 +47,7 @@ pub enum Status {
     Recognized {
         /// What it says.
         header: Box<Header>,
-        /// For each weight digest in its conditions, the files that are recorded to have it.
+        /// For each weight digest that it names, the files that are recorded to have it.
         weight_paths: Vec<WeightPaths>,
     },
     /// No bytes: left by something that died, or being written by something else.
@@ -74,7 +74,7 @@ impl Status {
 /// Where weights with a digest were last seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WeightPaths {
-    /// The digest as it stands in the conditions.
+    /// The digest as it stands in the header.
     pub digest: String,
     /// Paths of files recorded to have it, sorted; none means unknown.
     pub paths: Vec<PathBuf>,
@@ -171,7 +171,8 @@ impl Store {
     }
 }
 
-/// The digests of weights in the conditions: every text called `blake3` below `weights`.
+/// The digests of weights that the header names: every text called `blake3` below `weights`, among
+/// the conditions or what describes them.
 fn weight_digests(header: &Header) -> BTreeSet<&str> {
     fn collect<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
         match value {
@@ -190,8 +191,11 @@ fn weight_digests(header: &Header) -> BTreeSet<&str> {
         }
     }
     let mut found = BTreeSet::new();
-    if let Some(weights) = header.conditions.get(&["weights"]) {
-        collect(weights, &mut found);
+    let conditions = &header.conditions;
+    for fields in [conditions.fields(), conditions.described()] {
+        if let Some(weights) = fields.get("weights") {
+            collect(weights, &mut found);
+        }
     }
     found
 }

@@ -106,7 +106,10 @@ impl SavedEngine {
         open(path, options, &Disk::default())?.ok_or_else(|| StoreError::Io {
             doing: "open",
             path: path.to_owned(),
-            source: io::ErrorKind::NotFound.into(),
+            // Asked again for the system's own words.
+            cause: std::fs::metadata(path)
+                .err()
+                .unwrap_or_else(|| io::ErrorKind::NotFound.into()),
         })
     }
 
@@ -118,10 +121,10 @@ impl SavedEngine {
         read: Read,
         disk: Disk,
     ) -> Result<Self, StoreError> {
-        let bytes = FileBytes::from_file(&file, read).map_err(|source| StoreError::Io {
+        let bytes = FileBytes::from_file(&file, read).map_err(|cause| StoreError::Io {
             doing: "read",
             path: path.clone(),
-            source,
+            cause,
         })?;
         Ok(Self {
             header,
@@ -187,10 +190,10 @@ pub(crate) fn open(
     disk: &Disk,
 ) -> Result<Option<SavedEngine>, StoreError> {
     let failed = |doing| {
-        move |source| StoreError::Io {
+        move |cause| StoreError::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         }
     };
     let file = loop {
@@ -224,10 +227,10 @@ pub(crate) fn open(
 /// Opens a file that is there and is a regular one; a named pipe would block, a folder cannot be
 /// read.
 fn open_regular(path: &Path) -> Result<Option<File>, StoreError> {
-    let failed = |source| StoreError::Io {
+    let failed = |cause| StoreError::Io {
         doing: "open",
         path: path.to_owned(),
-        source,
+        cause,
     };
     let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     match std::fs::metadata(path) {
@@ -253,10 +256,10 @@ pub(crate) fn read_header(path: &Path) -> Result<Option<Header>, StoreError> {
     let Some(file) = open_regular(path)? else {
         return Ok(None);
     };
-    let failed = |source| StoreError::Io {
+    let failed = |cause| StoreError::Io {
         doing: "read",
         path: path.to_owned(),
-        source,
+        cause,
     };
     let length = file.metadata().map_err(failed)?.len();
     header_of(&file, length)

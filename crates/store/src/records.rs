@@ -173,10 +173,10 @@ impl DigestRecords {
         digests: &BTreeMap<String, String>,
         now_ns: i64,
     ) -> Result<Recorded, StoreError> {
-        let failed = |doing, path: &Path, source| StoreError::Io {
+        let failed = |doing, path: &Path, cause| StoreError::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         };
         let path = std::path::absolute(path).map_err(|error| failed("find", path, error))?;
         let after = std::fs::metadata(&path).map_err(|error| failed("read", &path, error))?;
@@ -237,9 +237,9 @@ impl DigestRecords {
         let disk = &self.store.disk;
         let folder = self.store.folder();
         disk.create_folder(folder)
-            .map_err(|source| StoreError::NotWritable {
+            .map_err(|cause| StoreError::NotWritable {
                 folder: folder.to_owned(),
-                source,
+                cause,
             })?;
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{count}.{TEMPORARY}", std::process::id()));
@@ -251,12 +251,12 @@ impl DigestRecords {
             disk.write_all(Step::WriteRecord, &file, &temporary, &text)?;
             disk.rename(Step::Publish, &temporary, path)
         });
-        written.map_err(|source| {
+        written.map_err(|cause| {
             let _ = std::fs::remove_file(&temporary);
             StoreError::Io {
                 doing: "record digests in",
                 path: path.to_owned(),
-                source,
+                cause,
             }
         })
     }

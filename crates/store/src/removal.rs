@@ -41,10 +41,10 @@ impl Store {
             Removal::Removed { .. } => Ok(path),
             Removal::Missing | Removal::Changed => Err(self.not_found(selector)),
             Removal::InUse => Err(StoreError::InUse { path }),
-            Removal::Failed(source) => Err(StoreError::Io {
+            Removal::Failed(cause) => Err(StoreError::Io {
                 doing: "remove",
                 path,
-                source,
+                cause,
             }),
         }
     }

@@ -83,10 +83,10 @@ impl Store {
     /// The file names in the folder with one of these extensions, sorted. A folder that does not
     /// exist has none.
     pub(crate) fn files(&self, extensions: &[&str]) -> Result<Vec<String>, StoreError> {
-        let failed = |source| StoreError::Io {
+        let failed = |cause| StoreError::Io {
             doing: "list",
             path: self.folder.to_path_buf(),
-            source,
+            cause,
         };
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,

@@ -63,10 +63,10 @@ impl Store {
         target: &Path,
         progress: &dyn Progress,
     ) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Io {
+        let failed = |cause| StoreError::Io {
             doing: "export to",
             path: target.to_owned(),
-            source,
+            cause,
         };
         let bytes = engine.file_bytes();
         let file = self.disk.create_new(temporary).map_err(failed)?;
@@ -96,8 +96,7 @@ impl Store {
     /// it has. A damaged engine in its place is replaced.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when `file` is damaged, [`StoreError::Io`] when it cannot be read,
-    /// those of [`Store::begin_build`] and of [`publish`](crate::BuildGuard::publish).
+    /// Those of [`SavedEngine::open_file`], of [`Store::begin_build`], and of [`publish`](crate::BuildGuard::publish).
     pub fn import(&self, file: &Path, progress: &dyn Progress) -> Result<Imported, StoreError> {
         let engine = SavedEngine::open_file(file, OpenOptions::default())?;
         let header = engine.header();
@@ -115,10 +114,10 @@ impl Store {
                     name: header.name().to_owned(),
                 });
             }
-            build.write_all(piece).map_err(|source| StoreError::Io {
+            build.write_all(piece).map_err(|cause| StoreError::Io {
                 doing: "import into",
                 path: self.folder().to_owned(),
-                source,
+                cause,
             })?;
             progress.advance(piece.len() as u64);
         }

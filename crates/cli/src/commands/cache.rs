@@ -190,6 +190,9 @@ fn listing_text(listing: &Listing) -> String {
     for entry in &listing.entries {
         table.add_row(row(entry));
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -401,7 +404,7 @@ mod tests {
     fn a_listing_is_a_table_for_people() {
         let (base, store) = store("example");
         let text = listing_text(&store.list().unwrap());
-        insta::assert_snapshot!(blanked(&base, &text), @"");
+        insta::assert_snapshot!("list_for_people", blanked(&base, &text));
     }
 
     #[test]
@@ -415,6 +418,6 @@ mod tests {
         let dry = store.prune(&plan, true).unwrap();
         let done = store.prune(&plan, false).unwrap();
         let text = [plan_text(&plan), result_text(&dry), result_text(&done)].join("\n\n");
-        insta::assert_snapshot!(blanked(&base, &text), @"");
+        insta::assert_snapshot!("prune_for_people", blanked(&base, &text));
     }
 }
