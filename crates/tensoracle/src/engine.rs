@@ -18,8 +18,8 @@ use tensoracle_store::{
 };
 use tensoracle_weights::UsedWeights;
 
-/// What a graph function returns: `?` takes errors of any kind.
-pub type DefineResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+/// What a graph function returns, and the functions that it is made of: `?` takes errors of any kind.
+pub type DefineResult<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Whether a saved engine is reused and whether one may be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

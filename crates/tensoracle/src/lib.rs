@@ -60,8 +60,8 @@ pub use tensoracle_cpu::Mode;
 pub use tensoracle_graph::*;
 pub use tensoracle_progress::{Progress, Silent, Unit};
 pub use tensoracle_store::{
-    CorruptEngineError, Difference, EngineConditionError, Explanation, OnDamage, Selector, Store,
-    StoreError, Verify, Wait,
+    CorruptEngineError, Difference, EngineConditionError, Explanation, Map, OnDamage, Selector,
+    Store, StoreError, Value, Verify, Wait,
 };
 pub use tensoracle_weights::{Weights, WeightsError, WeightsOptions};
 
