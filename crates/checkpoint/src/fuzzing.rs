@@ -94,9 +94,11 @@ fn pass_on(entries: &[TensorEntry], bytes: &[u8]) -> Result<(), Problem> {
         gather.copy(source, 0, &mut buffer);
         gather.copy(source, elements - count, &mut buffer);
         swap_bytes(&mut buffer, entry.dtype.swapped_size());
-        let mut output = Vec::new();
-        for to in [Dtype::F16, Dtype::Bf16, Dtype::F32] {
-            cast(entry.dtype, to, &buffer, &mut output);
+        if entry.dtype.is_floating() {
+            let mut output = vec![0; count as usize * 4];
+            for to in [Dtype::F16, Dtype::Bf16, Dtype::F32] {
+                cast(entry.dtype, to, &buffer, &mut output);
+            }
         }
     }
     Ok(())

@@ -6,12 +6,11 @@
 use crate::dtype::Dtype;
 use half::{bf16, f16};
 
-/// Appends the little-endian elements of `input`, of type `from`, to `output` as type `to`. Types
-/// that are not floating point are copied.
-pub(crate) fn cast(from: Dtype, to: Dtype, input: &[u8], output: &mut Vec<u8>) {
+/// Converts the little-endian elements of `input`, of type `from`, to type `to` in `output`, which
+/// has room for as many. Both types are floating point, and `to` is one of 16 or 32 bits.
+pub(crate) fn cast(from: Dtype, to: Dtype, input: &[u8], output: &mut [u8]) {
     match from {
         Dtype::F64 => each(to, input, output, |bytes| f64::from_le_bytes(bytes) as f32),
-        Dtype::F32 => each(to, input, output, f32::from_le_bytes),
         Dtype::F16 => each(to, input, output, |bytes| {
             f16::from_le_bytes(bytes).to_f32()
         }),
@@ -37,26 +36,33 @@ pub(crate) fn cast(from: Dtype, to: Dtype, input: &[u8], output: &mut Vec<u8>) {
             0xff => f32::NAN,
             _ => 2f32.powi(i32::from(byte) - 127),
         }),
-        _ => output.extend_from_slice(input),
+        _ => each(to, input, output, f32::from_le_bytes),
     }
 }
 
 fn each<const SIZE: usize>(
     to: Dtype,
     input: &[u8],
-    output: &mut Vec<u8>,
+    output: &mut [u8],
     read: impl Fn([u8; SIZE]) -> f32,
 ) {
     let (elements, _) = input.as_chunks::<SIZE>();
     let values = elements.iter().map(|bytes| read(*bytes));
     match to {
-        Dtype::F16 => values.for_each(|value| {
-            output.extend_from_slice(&f16::from_f32(value).to_le_bytes());
-        }),
-        Dtype::Bf16 => values.for_each(|value| {
-            output.extend_from_slice(&bf16::from_f32(value).to_le_bytes());
-        }),
-        _ => values.for_each(|value| output.extend_from_slice(&value.to_le_bytes())),
+        Dtype::F16 => write(values, output, |value| f16::from_f32(value).to_le_bytes()),
+        Dtype::Bf16 => write(values, output, |value| bf16::from_f32(value).to_le_bytes()),
+        _ => write(values, output, f32::to_le_bytes),
+    }
+}
+
+fn write<const SIZE: usize>(
+    values: impl Iterator<Item = f32>,
+    output: &mut [u8],
+    convert: impl Fn(f32) -> [u8; SIZE],
+) {
+    let (places, _) = output.as_chunks_mut::<SIZE>();
+    for (place, value) in places.iter_mut().zip(values) {
+        *place = convert(value);
     }
 }
 

@@ -32,15 +32,6 @@ impl Gather {
         Self { size, dims }
     }
 
-    /// Whether the elements lie one after the other.
-    pub(crate) fn is_contiguous(&self) -> bool {
-        match self.dims.as_slice() {
-            [] => true,
-            [(_, stride)] => *stride == self.size as u64,
-            _ => false,
-        }
-    }
-
     /// Copies the elements from number `first` into `out`, whose length is a multiple of the
     /// element's size. `source` starts at element 0 of the view.
     pub(crate) fn copy(&self, source: &[u8], first: u64, out: &mut [u8]) {
@@ -184,15 +175,14 @@ mod tests {
 
     #[test]
     fn dimensions_that_follow_each_other_become_one() {
-        let contiguous =
-            |shape: &[u64], strides: &[u64]| Gather::new(shape, strides, 4).is_contiguous();
-        assert!(contiguous(&[], &[]));
-        assert!(contiguous(&[1, 1], &[5, 9]));
-        assert!(contiguous(&[2, 3, 4], &[12, 4, 1]));
-        assert!(contiguous(&[2, 1, 4], &[4, 77, 1]));
-        assert!(!contiguous(&[4, 3], &[1, 4]));
-        assert!(!contiguous(&[2, 3], &[4, 1]));
-        assert!(!contiguous(&[3], &[0]));
+        let merged = |shape: &[u64], strides: &[u64]| Gather::new(shape, strides, 4).dims;
+        assert_eq!(merged(&[], &[]), []);
+        assert_eq!(merged(&[1, 1], &[5, 9]), []);
+        assert_eq!(merged(&[2, 3, 4], &[12, 4, 1]), [(24, 4)]);
+        assert_eq!(merged(&[2, 1, 4], &[4, 77, 1]), [(8, 4)]);
+        assert_eq!(merged(&[5, 2, 3], &[1, 30, 10]), [(5, 4), (6, 40)]);
+        assert_eq!(merged(&[4, 3], &[1, 4]), [(4, 4), (3, 16)]);
+        assert_eq!(merged(&[2, 3], &[0, 0]), [(6, 0)]);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The bytes of one output file, written by several threads, each at its own place.
 //!
-//! Tensors whose bytes lie in the source as they will lie in the output are written straight from
-//! the mapping; all others pass through buffers of bounded size. What is left out: creating,
-//! syncing and naming the file, in [`super::publish`].
+//! The file is cut into windows of one size. A thread fills a buffer with a window's bytes, which
+//! may be those of many small tensors or of a part of a large one, and writes it at once: copying
+//! from the mapping into a buffer that stays in the cache and writing that is faster than writing
+//! from the mapping, where the system faults in every page while it holds the file. Memory is
+//! bounded by the buffers. What is left out: creating, syncing and naming the file, in
+//! [`super::publish`].
 
 use super::cast::cast;
 use super::gather::{Gather, swap_bytes};
@@ -13,18 +16,17 @@ use crate::error::Error;
 use crate::source::SourceFile;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tensoracle_progress::Progress;
 
-/// Bytes of output that one step of a thread covers, so that progress moves and cancelling works.
-const STEP: u64 = 4 << 20;
-
-/// Bytes of source or output that pass through a buffer at a time.
-const BUFFER: usize = 512 << 10;
+/// Bytes of a window: a multiple of the size of every element, and so is the place of every
+/// tensor a multiple of the size of its own, so that no window cuts an element.
+const WINDOW: u64 = 512 << 10;
 
 /// Threads that write. More do not make a disk faster, and each has its buffers.
-const MAX_THREADS: usize = 8;
+const MAX_THREADS: u64 = 8;
 
 /// What the tensors of an output file are made from.
 pub(crate) struct Inputs<'a> {
@@ -45,13 +47,6 @@ impl Inputs<'_> {
     }
 }
 
-/// A run of elements of one tensor.
-struct Step {
-    tensor: usize,
-    first: u64,
-    count: u64,
-}
-
 /// Writes head and tensors of `output` to `file`, which has its final length.
 pub(crate) fn write_file(
     file: &File,
@@ -59,35 +54,42 @@ pub(crate) fn write_file(
     inputs: &Inputs<'_>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    write_at(file, &output.head, 0).map_err(Error::io("write", &output.path))?;
-    let batches = batches(&output.tensors);
-    let next = AtomicUsize::new(0);
+    let windows = output.len.div_ceil(WINDOW);
+    let next = AtomicU64::new(0);
     let failure = Mutex::new(None);
     let work = || {
-        let mut buffers = Buffers::default();
-        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for step in batch {
-                let tensor = &output.tensors[step.tensor];
-                let outcome = if progress.is_cancelled() {
-                    Err(Error::Cancelled)
-                } else {
-                    write_step(file, tensor, step, inputs, &mut buffers)
-                        .map_err(Error::io("write", &output.path))
-                };
-                if let Err(error) = outcome {
-                    next.store(batches.len(), Ordering::Relaxed);
-                    let mut failure = failure.lock().unwrap_or_else(|held| held.into_inner());
-                    failure.get_or_insert(error);
-                    return;
-                }
-                progress.advance(step.count * tensor.dtype.size());
+        let mut filler = Filler {
+            output,
+            inputs,
+            window: Vec::new(),
+            uncast: Vec::new(),
+        };
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= windows {
+                return;
+            }
+            let start = number * WINDOW;
+            let outcome = if progress.is_cancelled() {
+                Err(Error::Cancelled)
+            } else {
+                let tensor_bytes = filler.fill(start..output.len.min(start + WINDOW));
+                write_at(file, &filler.window, start)
+                    .map(|()| progress.advance(tensor_bytes))
+                    .map_err(Error::io("write", &output.path))
+            };
+            if let Err(error) = outcome {
+                next.store(windows, Ordering::Relaxed);
+                let mut failure = failure.lock().unwrap_or_else(|held| held.into_inner());
+                failure.get_or_insert(error);
+                return;
             }
         }
     };
     let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
+        .map_or(1, |count| count.get() as u64)
         .min(MAX_THREADS)
-        .min(batches.len());
+        .min(windows);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -103,85 +105,63 @@ pub(crate) fn write_file(
     }
 }
 
-/// The work in portions of about [`STEP`] bytes: pieces of large tensors, or many small ones.
-fn batches(tensors: &[Placed]) -> Vec<Vec<Step>> {
-    let mut batches = vec![Vec::new()];
-    let mut filled = 0;
-    for (number, tensor) in tensors.iter().enumerate() {
-        let size = tensor.dtype.size();
-        let elements = tensor.len / size;
-        let mut first = 0;
-        while first < elements {
-            let count = (STEP / size).min(elements - first);
-            if filled + count * size > STEP {
-                batches.push(Vec::new());
-                filled = 0;
-            }
-            if let Some(batch) = batches.last_mut() {
-                batch.push(Step {
-                    tensor: number,
-                    first,
-                    count,
-                });
-            }
-            filled += count * size;
-            first += count;
-        }
-    }
-    batches
+/// Makes the bytes of windows.
+struct Filler<'a> {
+    output: &'a OutputFile,
+    inputs: &'a Inputs<'a>,
+    window: Vec<u8>,
+    /// Elements before their conversion.
+    uncast: Vec<u8>,
 }
 
-#[derive(Default)]
-struct Buffers {
-    gathered: Vec<u8>,
-    cast: Vec<u8>,
-}
-
-fn write_step(
-    file: &File,
-    tensor: &Placed,
-    step: &Step,
-    inputs: &Inputs<'_>,
-    buffers: &mut Buffers,
-) -> io::Result<()> {
-    let entry = &inputs.entries[tensor.entry];
-    let bytes = inputs.bytes(entry);
-    let size = entry.dtype.size() as usize;
-    let gather = Gather::new(&entry.shape, &entry.strides, size);
-    let swap = entry.big_endian && entry.dtype.swapped_size() > 1;
-    let recast = entry.dtype != tensor.dtype;
-    if gather.is_contiguous() && !swap && !recast {
-        let start = step.first as usize * size;
-        let run = &bytes[start..start + step.count as usize * size];
-        return write_at(file, run, tensor.at + start as u64);
-    }
-    let written_size = tensor.dtype.size();
-    let per_buffer = (BUFFER / size.max(written_size as usize)) as u64;
-    let end = step.first + step.count;
-    let mut first = step.first;
-    while first < end {
-        let count = per_buffer.min(end - first);
-        buffers.gathered.resize(count as usize * size, 0);
-        gather.copy(bytes, first, &mut buffers.gathered);
-        if swap {
-            swap_bytes(&mut buffers.gathered, entry.dtype.swapped_size());
+impl Filler<'_> {
+    /// Fills the window with the file's bytes in `range`; how many of them belong to tensors.
+    fn fill(&mut self, range: Range<u64>) -> u64 {
+        self.window.resize((range.end - range.start) as usize, 0);
+        let head = &self.output.head;
+        let head_end = range.end.min(head.len() as u64);
+        if range.start < head_end {
+            let part = &head[range.start as usize..head_end as usize];
+            self.window[..part.len()].copy_from_slice(part);
         }
-        let at = tensor.at + first * written_size;
-        if recast {
-            buffers.cast.clear();
-            cast(
-                entry.dtype,
-                tensor.dtype,
-                &buffers.gathered,
-                &mut buffers.cast,
-            );
-            write_at(file, &buffers.cast, at)?;
+        let tensors = &self.output.tensors;
+        let first = tensors.partition_point(|tensor| tensor.at + tensor.len <= range.start);
+        let mut filled = 0;
+        for tensor in tensors[first..]
+            .iter()
+            .take_while(|tensor| tensor.at < range.end)
+        {
+            let part = range.start.max(tensor.at)..range.end.min(tensor.at + tensor.len);
+            filled += part.end - part.start;
+            let place = (part.start - range.start) as usize..(part.end - range.start) as usize;
+            self.fill_part(tensor, part.start - tensor.at, place);
+        }
+        filled
+    }
+
+    /// Fills `place` in the window with the bytes of `tensor` from `start` on.
+    fn fill_part(&mut self, tensor: &Placed, start: u64, place: Range<usize>) {
+        let out = &mut self.window[place];
+        if out.is_empty() {
+            return;
+        }
+        let entry = &self.inputs.entries[tensor.entry];
+        let source = self.inputs.bytes(entry);
+        let size = entry.dtype.size();
+        let first = start / tensor.dtype.size();
+        let gather = Gather::new(&entry.shape, &entry.strides, size as usize);
+        let swapped = entry.big_endian.then(|| entry.dtype.swapped_size());
+        if entry.dtype == tensor.dtype {
+            gather.copy(source, first, out);
+            swap_bytes(out, swapped.unwrap_or(1));
         } else {
-            write_at(file, &buffers.gathered, at)?;
+            let elements = out.len() as u64 / tensor.dtype.size();
+            self.uncast.resize((elements * size) as usize, 0);
+            gather.copy(source, first, &mut self.uncast);
+            swap_bytes(&mut self.uncast, swapped.unwrap_or(1));
+            cast(entry.dtype, tensor.dtype, &self.uncast, out);
         }
-        first += count;
     }
-    Ok(())
 }
 
 #[cfg(unix)]
