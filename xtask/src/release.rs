@@ -9,10 +9,22 @@ use crate::workspace;
 
 /// The path of the release build of a package's program that bears the package's name.
 pub(crate) fn program(package: &str) -> Result<PathBuf> {
+    build(package, &["--bin", package])?;
+    Ok(built(package))
+}
+
+/// The path of the release build of a package's example.
+pub(crate) fn example(package: &str, example: &str) -> Result<PathBuf> {
+    build(package, &["--example", example])?;
+    Ok(built(&format!("examples/{example}")))
+}
+
+fn build(package: &str, what: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .current_dir(workspace::root())
-        .args(["build", "--release", "--package", package, "--bin", package])
+        .args(["build", "--release", "--package", package])
+        .args(what)
         // The standard output belongs to whoever asked for --json.
         .stdout(Stdio::from(std::io::stderr()))
         .status()
@@ -21,7 +33,11 @@ pub(crate) fn program(package: &str) -> Result<PathBuf> {
         status.success(),
         "building {package} failed ({status}): see cargo's messages above"
     );
-    Ok(workspace::target()
+    Ok(())
+}
+
+fn built(name: &str) -> PathBuf {
+    workspace::target()
         .join("release")
-        .join(format!("{package}{}", std::env::consts::EXE_SUFFIX)))
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }

@@ -6,6 +6,7 @@
 mod cpu;
 mod measure;
 mod report;
+mod store;
 
 use anyhow::Result;
 
@@ -25,12 +26,15 @@ pub(crate) struct Args {
 enum Name {
     /// The CPU engine beside ONNX Runtime, on the same weights
     Cpu(cpu::Args),
+    /// Saved engines and weights beside b3sum and hashlib
+    Store(store::Args),
 }
 
 /// `cargo xtask bench`.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let report: Report = match &args.name {
         Name::Cpu(args) => cpu::run(args)?,
+        Name::Store(args) => store::run(args)?,
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
