@@ -42,6 +42,7 @@ const TOP: &[&str] = &[
     "example-images",
     "example-sentences",
     "example-speech",
+    "example-terminal",
 ];
 
 /// Crates that must work without TensorRT, by whatever path.

@@ -1,0 +1,39 @@
+//! The command line: the demonstration, the user's own sentences, and a benchmark. The model itself
+//! is in the library beside it.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)] // A command line's output is its purpose.
+
+mod bench;
+mod compare;
+mod demo;
+mod matrix;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// MiniLM: how close in meaning are sentences?
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Compare(compare::Args),
+    Bench(bench::Args),
+}
+
+/// The name under which the engine is saved.
+const NAME: &str = "minilm-l6";
+
+fn main() -> ExitCode {
+    tensoracle_example_terminal::exit(match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    })
+}

@@ -1,0 +1,39 @@
+//! The command line: the demonstration, the user's own recordings, and a benchmark. The model
+//! itself is in the library beside it.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)] // A command line's output is its purpose.
+
+mod bench;
+mod demo;
+mod detect;
+mod timeline;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Silero VAD: finds the speech in a recording
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Detect(detect::Args),
+    Bench(bench::Args),
+}
+
+/// Above this probability a chunk is speech.
+const THRESHOLD: f32 = 0.5;
+
+fn main() -> ExitCode {
+    tensoracle_example_terminal::exit(match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Detect(args) => detect::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    })
+}
