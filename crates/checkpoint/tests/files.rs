@@ -404,3 +404,87 @@ fn a_damaged_deflated_storage_leaves_the_old_destination() {
     assert_eq!(std::fs::read(&destination).unwrap(), b"old");
     assert_eq!(names_in(folder.path()), ["out.safetensors", "source.pt"]);
 }
+
+/// Ends the process at the call of the given number.
+struct Killer {
+    calls: AtomicU64,
+    last: u64,
+}
+
+impl Killer {
+    fn call(&self) {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == self.last {
+            std::process::abort();
+        }
+    }
+}
+
+impl Progress for Killer {
+    fn begin(&self, _: &str, _: Option<u64>, _: Unit) {
+        self.call();
+    }
+
+    fn advance(&self, _: u64) {
+        self.call();
+    }
+
+    fn finish(&self) {
+        self.call();
+    }
+}
+
+/// The variable that names the folder and the call at which the converting process ends.
+const KILLED: &str = "TENSORACLE_TEST_KILLED";
+
+#[test]
+#[ignore = "run by the test that looks at what it leaves"]
+fn converting_until_killed() {
+    let killed = std::env::var(KILLED).unwrap();
+    let (last, folder) = killed.split_once(' ').unwrap();
+    let killer = Killer {
+        calls: AtomicU64::new(0),
+        last: last.parse().unwrap(),
+    };
+    let options = Options {
+        digest: true,
+        ..Options::default()
+    };
+    let folder = Path::new(folder);
+    let (source, destination) = (folder.join("source.pt"), folder.join("out.safetensors"));
+    convert(&source, &destination, &options, &killer).unwrap();
+}
+
+#[test]
+fn a_killed_writer_leaves_the_old_destination() {
+    // 2 MiB in one tensor, so that writing takes several steps.
+    let elements = 1 << 19;
+    let storage: Vec<u8> = (0..elements).flat_map(|at: u32| at.to_le_bytes()).collect();
+    let body = dict(&[
+        text("w"),
+        tensor(elements.into(), 0, &[elements.into()], &[1]),
+    ]);
+    let source = forge::Zip::default()
+        .deflated("a/data.pkl", &forge::pickle(&body))
+        .deflated("a/data/0", &storage)
+        .finish();
+    let mut last = 0;
+    loop {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("source.pt"), &source).unwrap();
+        let destination = folder.path().join("out.safetensors");
+        std::fs::write(&destination, "old").unwrap();
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "converting_until_killed"])
+            .env(KILLED, format!("{last} {}", folder.path().display()))
+            .output()
+            .unwrap();
+        if output.status.success() {
+            assert_eq!(tensors_in(&destination), ["w"]);
+            break;
+        }
+        assert_eq!(std::fs::read(&destination).unwrap(), b"old", "call {last}");
+        last += 1;
+    }
+    // Three phases that begin and end, and several steps in each.
+    assert!(last > 12, "{last}");
+}
