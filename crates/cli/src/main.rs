@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{cache, inspect};
+use commands::{cache, compare, convert, graph, inspect, run};
 use terminal::Terminal;
 
 /// Build, save, inspect and run engines from graphs over safetensors weights.
@@ -24,10 +24,10 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     /// Show no progress and no notes
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 100)]
     quiet: bool,
     /// Tell more about what is being done; twice for all of it
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, display_order = 101)]
     verbose: u8,
 }
 
@@ -35,8 +35,16 @@ struct Arguments {
 enum Command {
     /// List, clean up, verify and move saved engines
     Cache(cache::Arguments),
+    /// Compare two files of tensors: what differs, by how much, where
+    Compare(compare::Arguments),
+    /// Convert a PyTorch checkpoint to safetensors, without torch
+    Convert(convert::Arguments),
+    /// Print or draw an exported graph, or a saved engine's
+    Graph(graph::Arguments),
     /// Say what a file is: a saved engine, a TensorRT plan, a wrapped plan
     Inspect(inspect::Arguments),
+    /// Run a saved engine on tensors from files
+    Run(run::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -45,7 +53,11 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(arguments.quiet);
     let result = match arguments.command {
         Command::Cache(arguments) => cache::run(arguments, &terminal),
+        Command::Compare(arguments) => Ok(compare::run(&arguments, &terminal)),
+        Command::Convert(arguments) => convert::run(arguments, &terminal),
+        Command::Graph(arguments) => graph::run(arguments, &terminal),
         Command::Inspect(arguments) => inspect::run(arguments, &terminal),
+        Command::Run(arguments) => run::run(arguments, &terminal),
     };
     result.unwrap_or_else(|error| {
         terminal.error(&error);

@@ -5,12 +5,25 @@ use std::time::Duration;
 /// Reads a size: bytes, or a number with `B`, `KiB`, `MiB`, `GiB` or `TiB` (powers of 1024, in
 /// any case). Fractions are allowed; of a fractional number of bytes the whole part counts.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || {
-        format!(
-            "expected bytes or a number with B, KiB, MiB, GiB or TiB, such as 1.5GiB; found \
-             {text:?}"
-        )
-    };
+    parse_with(text, &[], "B, KiB, MiB, GiB or TiB")
+}
+
+/// Like [`parse_size`], and also with `kB`, `MB`, `GB` or `TB` (powers of 1000), in which the
+/// sizes of model shards are commonly given.
+pub(crate) fn parse_any_size(text: &str) -> Result<u64, String> {
+    const DECIMAL: [(&str, u128); 4] = [
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
+    ];
+    parse_with(text, &DECIMAL, "B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")
+}
+
+/// Reads a size whose unit is binary or one of `decimal`; `units` names them all.
+fn parse_with(text: &str, decimal: &[(&str, u128)], units: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("expected bytes or a number with {units}, such as 1.5GiB; found {text:?}");
     let text = text.trim();
     let unit_start = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -22,7 +35,10 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         "mib" => 1 << 20,
         "gib" => 1 << 30,
         "tib" => 1 << 40,
-        _ => return Err(wrong()),
+        unit => match decimal.iter().find(|(name, _)| *name == unit) {
+            Some((_, bytes)) => *bytes,
+            None => return Err(wrong()),
+        },
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     // More digits cannot matter: a thousandth of a nanobyte of a TiB is none.
@@ -109,6 +125,23 @@ mod tests {
             "16777216TiB",
         ] {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn powers_of_1000_are_read_where_they_are_common() {
+        for (text, bytes) in [
+            ("5GB", 5_000_000_000),
+            ("1.5 mb", 1_500_000),
+            ("2kB", 2_000),
+            ("1TB", 1_000_000_000_000),
+            ("5GiB", 5 << 30),
+            ("7", 7),
+        ] {
+            assert_eq!(parse_any_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "GB", "5G", "5GBB", "-5GB"] {
+            assert!(parse_any_size(text).is_err(), "{text}");
         }
     }
 

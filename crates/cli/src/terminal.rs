@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tensoracle_progress::{Progress, Unit};
 use tensoracle_store::StoreError;
+use tensoracle_tensorfile::TensorFileError;
 
 /// The place where progress and notes go.
 pub(crate) struct Terminal {
@@ -29,7 +30,7 @@ impl Terminal {
     pub(crate) fn error(&self, error: &anyhow::Error) {
         self.finish();
         let mut output = io::stderr().lock();
-        let _ = writeln!(output, "error: {error:#}");
+        let _ = writeln!(output, "error: {}", with_causes(error));
         if let Some(hint) = hint(error) {
             let _ = writeln!(output, "hint: {hint}");
         }
@@ -42,11 +43,33 @@ impl Terminal {
     }
 }
 
+/// An error's text with those of its causes, as far as it does not contain them already.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 /// The advice that comes with the errors of our libraries.
 fn hint(error: &anyhow::Error) -> Option<String> {
-    error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<StoreError>()?.hint())
+    error.chain().find_map(|cause| {
+        if let Some(error) = cause.downcast_ref::<StoreError>() {
+            return error.hint();
+        }
+        if let Some(error) = cause.downcast_ref::<TensorFileError>() {
+            return error.hint();
+        }
+        if let Some(error) = cause.downcast_ref::<tensoracle::Error>() {
+            return error.hint();
+        }
+        cause.downcast_ref::<tensoracle_checkpoint::Error>()?.hint()
+    })
 }
 
 impl Progress for Terminal {

@@ -101,8 +101,8 @@ pub enum CpuError {
     },
     /// An input shape outside the sizes that the plan was built for.
     #[error(
-        "input `{name}` has size {} along axis {axis}, expected {} to {}: the engine was built for {declared}",
-        found[*axis], declared.min[*axis], declared.max[*axis]
+        "input `{name}` has size {} along axis {axis}; the engine was built for {declared}",
+        found[*axis]
     )]
     OutOfRange {
         /// The input's name.

@@ -17,14 +17,13 @@ pub type PlanBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct BackendError {
-    /// What happened.
+    /// What happened, with what caused it.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
     /// Whether the caller had asked to stop.
     pub cancelled: bool,
-    /// The backend's own error.
-    #[source]
+    /// The backend's own error, for programs to look into.
     pub cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -61,6 +60,11 @@ pub trait Backend: Send + Sync {
 pub trait LoadedEngine: Send + Sync {
     /// All inputs and outputs.
     fn tensors(&self) -> &[TensorInfo];
+
+    /// The graph, where the plan holds it.
+    fn graph(&self) -> Option<&Graph> {
+        None
+    }
 
     /// An execution unit of its own.
     ///

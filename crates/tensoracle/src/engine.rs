@@ -4,6 +4,7 @@
 //! publish, load. What is left out: the disk (the `store` crate) and the backends.
 
 use crate::backend::{Backend, LoadedEngine, PlanBytes};
+use crate::backends::backend_of;
 use crate::digests::StoredDigests;
 use crate::{EngineBuild, EngineIo, Error, InputShape, Session, TensorInfo, identity, io};
 use std::collections::BTreeMap;
@@ -244,10 +245,10 @@ impl Engine {
                         Self::from_saved(backend, saved, true, None, &options, &build.inputs);
                     // An intact file whose plan the backend refuses is damaged in its own way.
                     match opened {
-                        Err(Error::Backend { source, .. })
+                        Err(Error::Backend { error, .. })
                             if options.on_damage == OnDamage::Rebuild && !rebuilding =>
                         {
-                            tracing::warn!(error = %source, "the saved engine does not load; building it anew");
+                            tracing::warn!(%error, "the saved engine does not load; building it anew");
                             rebuilding = true;
                         }
                         opened => return opened,
@@ -264,20 +265,41 @@ impl Engine {
     }
 
     /// Opens a saved engine without its graph: by name, by the beginning of its identity, or from
-    /// an exported file. Never builds.
+    /// an exported file. It runs on the backend that it was built by. Never builds.
     ///
     /// # Errors
-    /// No such engine, several of that name, a damaged file, or one that was built for another
-    /// backend, version or device than `backend`.
-    pub fn open_saved(
+    /// No such engine, several of that name, a damaged file, or one that was built by a backend
+    /// that is not here, in another version or for another device.
+    pub fn open_saved(selector: &Selector, options: OpenOptions<'_>) -> Result<Self, Error> {
+        let saved = options
+            .resolved_store()?
+            .open_selected(selector, options.read())?;
+        let backend = backend_of(saved.header())?;
+        Self::from_selected(&*backend, saved, &options)
+    }
+
+    /// As [`Self::open_saved`], on a backend of the caller's making.
+    ///
+    /// # Errors
+    /// As [`Self::open_saved`]; the backend must be the one that the engine was built by.
+    pub fn open_saved_on(
         backend: &dyn Backend,
         selector: &Selector,
         options: OpenOptions<'_>,
     ) -> Result<Self, Error> {
-        let store = options.resolved_store()?;
-        let saved = store.open_selected(selector, options.read())?;
+        let saved = options
+            .resolved_store()?
+            .open_selected(selector, options.read())?;
+        Self::from_selected(backend, saved, &options)
+    }
+
+    fn from_selected(
+        backend: &dyn Backend,
+        saved: SavedEngine,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, Error> {
         Self::check_backend(backend, &saved)?;
-        Self::from_saved(backend, saved, true, None, &options, &BTreeMap::new())
+        Self::from_saved(backend, saved, true, None, options, &BTreeMap::new())
     }
 
     /// Loads a plan that [`build_plan`] gave.
@@ -394,6 +416,12 @@ impl Engine {
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         self.saved.as_ref().map(|saved| saved.header())
+    }
+
+    /// The graph, for backends whose plans hold it. Its constants are described only.
+    #[must_use]
+    pub fn graph(&self) -> Option<&Graph> {
+        self.loaded.graph()
     }
 
     /// An execution unit of its own.

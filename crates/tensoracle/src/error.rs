@@ -30,7 +30,6 @@ pub enum Error {
         /// The input.
         input: String,
         /// What does not fit.
-        #[source]
         fault: Box<InputShapeFault>,
     },
     /// Weights could not be read, or changed while an engine was built from them.
@@ -46,12 +45,12 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The backend refused.
-    #[error("{backend} backend: {source}")]
+    #[error("{backend} backend: {error}")]
     Backend {
         /// The backend's name.
         backend: &'static str,
         /// What it said.
-        source: BackendError,
+        error: BackendError,
     },
     /// There is no saved engine, and building was not allowed.
     #[error("engine {name:?} is not saved in {} under these conditions{}", folder.display(), listed(nearest))]
@@ -70,6 +69,26 @@ pub enum Error {
         path: PathBuf,
         /// In what its backend and device differ from those here.
         differences: Vec<Difference>,
+    },
+    /// A saved engine of a backend that this version does not have.
+    #[error("the saved engine was built by the backend `{found}`, expected `cpu`")]
+    UnknownBackend {
+        /// The backend that it names.
+        found: String,
+    },
+    /// A file that is no exported graph.
+    #[error("graph file {}: {problem}", path.display())]
+    GraphFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An input that was not given.
+    #[error("input `{name}` is missing")]
+    MissingInput {
+        /// Its name.
+        name: String,
     },
     /// The caller asked to stop.
     #[error("cancelled")]
@@ -129,7 +148,7 @@ impl Error {
                 }),
             Self::Weights(error) => error.hint(),
             Self::Store(error) => error.hint(),
-            Self::Backend { source, .. } => source.hint.clone(),
+            Self::Backend { error, .. } => error.hint.clone(),
             Self::InputShape { fault, .. } => (**fault == InputShapeFault::Missing)
                 .then(|| "declare it with `EngineBuild::input`".into()),
             Self::NotSaved { .. } => Some(
@@ -149,9 +168,9 @@ impl Error {
     }
 
     pub(crate) fn backend(backend: &'static str) -> impl Fn(BackendError) -> Self {
-        move |source| match source.cancelled {
+        move |error| match error.cancelled {
             true => Self::Cancelled,
-            false => Self::Backend { backend, source },
+            false => Self::Backend { backend, error },
         }
     }
 }

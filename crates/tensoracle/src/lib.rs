@@ -40,6 +40,7 @@ mod declaration;
 mod digests;
 mod engine;
 mod error;
+mod graph_file;
 mod identity;
 mod io;
 mod session;
@@ -50,6 +51,7 @@ pub use backends::CpuBackend;
 pub use declaration::{BuilderSettings, EngineBuild};
 pub use engine::{DefineResult, Engine, OpenOptions, OpenPolicy, build_plan, build_plan_with};
 pub use error::Error;
+pub use graph_file::{export_graph, import_graph};
 pub use io::{
     EngineIo, EngineIoError, IoField, TensorFormat, TensorInfo, TensorLocation, TensorMode,
     TensorSpec,

@@ -1,7 +1,7 @@
 //! Running an engine on tensors in host memory.
 
 use crate::backend::HostExecution;
-use crate::{Engine, Error, HostTensor};
+use crate::{Engine, Error, HostTensor, TensorMode};
 
 /// An execution unit: runs an engine on owned tensors. One run at a time; an engine can have many.
 pub struct Session {
@@ -62,6 +62,14 @@ impl Session {
     /// Inputs that are missing, unknown, given twice, of another type, or of a shape that is out of
     /// range or does not go with the others; nothing has run then.
     pub fn run(&mut self, inputs: &[(&str, &HostTensor)]) -> Result<Outputs, Error> {
+        let given = |name: &str| inputs.iter().any(|(given, _)| *given == name);
+        let mut needed = self.engine.tensors().iter();
+        let missing = needed.find(|info| info.mode == TensorMode::Input && !given(&info.name));
+        if let Some(info) = missing {
+            return Err(Error::MissingInput {
+                name: info.name.clone(),
+            });
+        }
         let known = inputs.len() == self.shapes.len()
             && inputs.iter().all(|(name, tensor)| {
                 self.shapes

@@ -80,7 +80,7 @@ fn the_saved_engine_stands_alone() {
     drop(place.open().unwrap());
     std::fs::remove_file(place.weights()).unwrap();
     let name = Selector::Name("model".into());
-    let engine = Engine::open_saved(&CpuBackend::new(), &name, place.options()).unwrap();
+    let engine = Engine::open_saved(&name, place.options()).unwrap();
     assert_eq!(run(&engine, 1), [0.5, 1.75]);
 }
 
@@ -90,7 +90,7 @@ fn an_engine_of_another_mode_is_not_opened_by_name() {
     place.open().unwrap();
     let exact = CpuBackend::new().mode(Mode::Exact);
     let name = Selector::Name("model".into());
-    let error = Engine::open_saved(&exact, &name, place.options()).unwrap_err();
+    let error = Engine::open_saved_on(&exact, &name, place.options()).unwrap_err();
     insta::assert_snapshot!(filtered(&place, &message(&error)), @r#"
     saved engine [folder]/cache/engines-v1/model-[identity].engine cannot run here; backend.mode: saved "fast", wanted "exact"
     hint: build the engine on this machine, or open one that was built for it

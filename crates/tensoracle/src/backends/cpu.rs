@@ -120,6 +120,10 @@ impl LoadedEngine for CpuEngine {
         &self.tensors
     }
 
+    fn graph(&self) -> Option<&Graph> {
+        Some(self.plan.graph())
+    }
+
     fn create_execution(&self) -> Result<Box<dyn HostExecution>, BackendError> {
         let session = self.plan.session();
         Ok(Box::new(match self.threads {
@@ -170,10 +174,21 @@ impl HostExecution for tensoracle_cpu::Session {
 impl From<CpuError> for BackendError {
     fn from(error: CpuError) -> Self {
         Self {
-            message: error.to_string(),
+            message: with_causes(&error),
             hint: error.hint(),
             cancelled: matches!(error, CpuError::Cancelled),
             cause: Some(error.into()),
         }
     }
+}
+
+/// An error's text with those of its causes.
+fn with_causes(error: &CpuError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
