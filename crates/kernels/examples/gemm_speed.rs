@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::time::Instant;
 use tensoracle_kernels::{
     Activation, BatchDim, Binary, ConvAxis, ConvShape, ConvWeights, Epilogue, MatMut, MatRef,
-    Operand, Packed, Unary, activate, binary, conv, cpu_level, gemm, gemm_batched, layer_norm,
-    pack_b, pack_conv_weights, softmax, unary,
+    Operand, Packed, Reduce, Unary, activate, binary, conv, cpu_level, gemm, gemm_batched,
+    layer_norm, pack_b, pack_conv_weights, reduce, softmax, unary,
 };
 
 /// Seconds per call: the best of some runs, since other work on the machine only adds time.
@@ -291,6 +291,16 @@ fn maps() {
     }
     for op in [Binary::Sum, Binary::Max, Binary::Pow] {
         show(&format!("{op:?}"), &mut |out| binary(op, &x, &x, out));
+    }
+    for op in [Reduce::Sum, Reduce::Max] {
+        let mut rows = vec![0.0; len / 128];
+        show(&format!("{op:?} of 128"), &mut |_| {
+            reduce(op, &x, [len / 128, 128, 1], &mut rows)
+        });
+        let mut columns = vec![0.0; len / 128];
+        show(&format!("{op:?}, strided"), &mut |_| {
+            reduce(op, &x, [len / 128 / 64, 128, 64], &mut columns);
+        });
     }
     show("softmax of 128", &mut |out| {
         softmax(out, [len / 128, 128, 1])

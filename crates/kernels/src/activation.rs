@@ -119,7 +119,7 @@ impl<T: Real> Activation<T> {
             }
             // A NaN is not greater than anything, yet is to be seen.
             Self::ThresholdedRelu { alpha } => {
-                plain_map(values, |x| if x <= alpha { T::ZERO } else { x });
+                plain_map(values, |x| if x > alpha { x } else { T::ZERO });
             }
             Self::GeluErf => {
                 let root = T::from_f64(std::f64::consts::FRAC_1_SQRT_2);

@@ -18,6 +18,7 @@
 mod activation;
 mod compare;
 mod conv;
+mod fold;
 mod gemm;
 mod level;
 mod map;

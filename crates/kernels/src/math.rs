@@ -1,8 +1,9 @@
 //! `f32` functions as straight-line arithmetic, which the compiler turns into vector code inside
 //! the loops that call them: no branches on values, selections instead.
 //!
-//! Errors, measured by the tests against `f64`: at most 2 units in the last place (3 for `exp_m1`
-//! and `tanh` near their seams). Polynomials are near-minimax (Chebyshev) fits made for this file;
+//! Errors in units in the last place, held by the tests against `f64`: sine and cosine 0.51, `exp`,
+//! `ln` and `erf` 1.5, `tanh` 2, what is built on `exp_m1` and `ln_1p` (elu, softplus) 3 to 4.
+//! Polynomials are near-minimax (Chebyshev) fits made for this file;
 //! each states what it approximates and where. `f64` functions and the rarely used `f32` ones are
 //! the `libm` crate's.
 

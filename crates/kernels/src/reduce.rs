@@ -1,13 +1,12 @@
 //! Reductions along one axis: of contiguous runs, and of whole rows onto each other.
 //!
-//! Sums are accurate and fixed: a contiguous run is summed in 64 interleaved lanes over pieces of
-//! 4096 elements, the pieces' sums in `f64`; along a strided axis, rows are summed in groups of 128
+//! The order of operations is fixed by the shape: sums of contiguous runs are those of `fold`; along a strided axis, rows are summed in groups of 128
 //! and the groups' sums added up. Minimum and maximum are NaN if any element is.
 
 use crate::level::{Kernel, dispatch};
 use crate::map::{larger, smaller};
 use crate::parallel::{self, SharedMut, TOUCH};
-use crate::{Real, scratch};
+use crate::{Real, fold, scratch};
 
 /// How elements are combined, after TensorRT's `ReduceOperation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,8 +26,6 @@ pub enum Reduce {
 
 /// Independent accumulators of a contiguous run.
 const LANES: usize = 64;
-/// Elements whose sum is kept in the element type.
-const PIECE: usize = 4096;
 /// Rows whose sum is kept apart, along a strided axis.
 const GROUP: usize = 128;
 /// Columns handled at a time along a strided axis.
@@ -56,56 +53,27 @@ impl Reduce {
     }
 }
 
-/// Combines a run with a fixed tree: interleaved lanes first, then the lanes pairwise. `step` takes
-/// an element into a lane, `combine` merges two lanes.
+/// Combines a run with a fixed tree: interleaved lanes first, then the lanes pairwise.
 #[inline(always)]
-fn fold_with<T: Real>(
-    values: &[T],
-    neutral: T,
-    step: impl Fn(T, T) -> T,
-    combine: impl Fn(T, T) -> T,
-) -> T {
+fn combine<T: Real>(values: &[T], neutral: T, combine: impl Fn(T, T) -> T) -> T {
     let (blocks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [neutral; LANES];
     for block in blocks {
         for (lane, v) in lanes.iter_mut().zip(block) {
-            *lane = step(*lane, *v);
+            *lane = combine(*lane, *v);
         }
     }
     for (lane, v) in lanes.iter_mut().zip(rest) {
-        *lane = step(*lane, *v);
+        *lane = combine(*lane, *v);
     }
-    // Constant widths, so that all but the last few steps are vector instructions.
-    fold_half::<T, 32>(&mut lanes, &combine);
-    fold_half::<T, 16>(&mut lanes, &combine);
-    fold_half::<T, 8>(&mut lanes, &combine);
-    fold_half::<T, 4>(&mut lanes, &combine);
-    fold_half::<T, 2>(&mut lanes, &combine);
-    fold_half::<T, 1>(&mut lanes, &combine);
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = combine(lanes[i], lanes[i + width]);
+        }
+        width /= 2;
+    }
     lanes[0]
-}
-
-/// Combines the second `N` lanes into the first.
-#[inline(always)]
-fn fold_half<T: Real, const N: usize>(lanes: &mut [T; LANES], combine: impl Fn(T, T) -> T) {
-    for i in 0..N {
-        lanes[i] = combine(lanes[i], lanes[i + N]);
-    }
-}
-
-/// Combines a run of elements.
-#[inline(always)]
-pub(crate) fn fold<T: Real>(values: &[T], neutral: T, combine: impl Fn(T, T) -> T + Copy) -> T {
-    fold_with(values, neutral, combine, combine)
-}
-
-/// The sum of `f` of every element, accumulated over pieces in `f64`.
-#[inline(always)]
-pub(crate) fn sum_of<T: Real>(values: &[T], f: impl Fn(T) -> T + Copy) -> f64 {
-    values
-        .chunks(PIECE)
-        .map(|piece| fold_with(piece, T::ZERO, |sum, v| sum + f(v), |a, b| a + b).to_f64())
-        .sum()
 }
 
 /// One contiguous run.
@@ -121,10 +89,10 @@ impl<T: Real> Kernel for Run<'_, T> {
     fn run<const FMA: bool>(self) -> f64 {
         let values = self.values;
         match self.op {
-            Reduce::Sum | Reduce::Mean => sum_of(values, |v| v),
-            Reduce::Prod => fold(values, T::ONE, |a, b| a * b).to_f64(),
-            Reduce::Max => fold(values, -T::INFINITY, larger).to_f64(),
-            Reduce::Min => fold(values, T::INFINITY, smaller).to_f64(),
+            Reduce::Sum | Reduce::Mean => fold::sum(values),
+            Reduce::Prod => combine(values, T::ONE, |a, b| a * b).to_f64(),
+            Reduce::Max => combine(values, -T::INFINITY, larger).to_f64(),
+            Reduce::Min => combine(values, T::INFINITY, smaller).to_f64(),
         }
     }
 }

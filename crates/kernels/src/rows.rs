@@ -1,12 +1,12 @@
 //! Operations on rows that need a row's statistics: softmax, layer normalisation, moments.
 //!
-//! A row's sums are those of `reduce`. Rows are divided over threads, a row never is.
+//! A row's sums are those of `fold`. Rows are divided over threads, a row never is.
 
+use crate::activation::math_map;
 use crate::level::{Kernel, dispatch};
-use crate::map::larger;
+use crate::map::plain_map;
 use crate::parallel::{self, SharedMut, TOUCH};
-use crate::reduce::{fold, sum_of};
-use crate::{Real, scratch};
+use crate::{Real, fold, scratch};
 
 /// Work per element of a softmax or normalisation.
 const COST: usize = 8 * TOUCH;
@@ -14,18 +14,39 @@ const COST: usize = 8 * TOUCH;
 /// Columns of a strided softmax handled at a time.
 const COLUMNS: usize = 32;
 
-/// One contiguous row, replaced by its softmax.
-struct SoftmaxRow<'a, T>(&'a mut [T]);
+/// Replaces a contiguous row by its softmax.
+fn softmax_row<T: Real>(row: &mut [T]) {
+    // A NaN is passed over here: it will make the sum NaN, and so the whole row.
+    let max = fold::largest(row);
+    dispatch(ExpFrom { row, max });
+    let scale = T::from_f64(1.0 / fold::sum(row));
+    dispatch(Scale { row, scale });
+}
 
-impl<T: Real> Kernel for SoftmaxRow<'_, T> {
+/// e to the power of each element less the largest.
+struct ExpFrom<'a, T> {
+    row: &'a mut [T],
+    max: T,
+}
+
+impl<T: Real> Kernel for ExpFrom<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let max = fold(self.0, -T::INFINITY, larger);
-        crate::activation::math_map(self.0, |x| (x - max).exp::<FMA>());
-        let sum = sum_of(self.0, |v| v);
-        let scale = T::from_f64(1.0 / sum);
-        self.0.iter_mut().for_each(|v| *v = *v * scale);
+        math_map(self.row, |x| (x - self.max).exp::<FMA>());
+    }
+}
+
+struct Scale<'a, T> {
+    row: &'a mut [T],
+    scale: T,
+}
+
+impl<T: Real> Kernel for Scale<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        plain_map(self.row, |x| x * self.scale);
     }
 }
 
@@ -39,7 +60,7 @@ fn softmax_columns<T: Real>(from: *mut T, axis: usize, inner: usize, columns: us
             }
         }
         for row in gathered.chunks_exact_mut(axis) {
-            dispatch(SoftmaxRow(row));
+            softmax_row(row);
         }
         for i in 0..axis {
             for j in 0..columns {
@@ -69,9 +90,7 @@ pub fn softmax<T: Real>(values: &mut [T], [outer, axis, inner]: [usize; 3]) {
         let from = unsafe { to.get().add(row * axis * inner + column) };
         if inner == 1 {
             // SAFETY: a row of its own, as above.
-            dispatch(SoftmaxRow(unsafe {
-                std::slice::from_raw_parts_mut(from, axis)
-            }));
+            softmax_row(unsafe { std::slice::from_raw_parts_mut(from, axis) });
         } else {
             softmax_columns(from, axis, inner, COLUMNS.min(inner - column));
         }
@@ -87,34 +106,25 @@ pub struct Moments {
     pub variance: f64,
 }
 
-struct RowMoments<'a, T>(&'a [T]);
-
-impl<T: Real> Kernel for RowMoments<'_, T> {
-    type Output = Moments;
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> Moments {
-        let count = self.0.len() as f64;
-        let mean = sum_of(self.0, |v| v) / count;
-        let centre = T::from_f64(mean);
-        let squares = sum_of(self.0, |v| (v - centre) * (v - centre));
-        // The centre was rounded: its distance from the mean is taken out again.
-        let shift = mean - centre.to_f64();
-        let variance = squares / count - shift * shift;
-        Moments {
-            mean,
-            variance: if variance < 0.0 { 0.0 } else { variance },
-        }
-    }
-}
-
 /// The moments of a contiguous run, in two passes.
 pub fn moments<T: Real>(values: &[T]) -> Moments {
-    dispatch(RowMoments(values))
+    let count = values.len() as f64;
+    let mean = fold::sum(values) / count;
+    let centre = T::from_f64(mean);
+    let squares = fold::squares(values, centre);
+    // The centre was rounded: its distance from the mean is taken out again.
+    let shift = mean - centre.to_f64();
+    let variance = squares / count - shift * shift;
+    Moments {
+        mean,
+        variance: if variance < 0.0 { 0.0 } else { variance },
+    }
 }
 
 struct NormaliseRow<'a, T> {
     x: &'a [T],
-    epsilon: f64,
+    mean: T,
+    factor: T,
     scale: Option<&'a [T]>,
     bias: Option<&'a [T]>,
     out: &'a mut [T],
@@ -124,9 +134,7 @@ impl<T: Real> Kernel for NormaliseRow<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let Moments { mean, variance } = RowMoments(self.x).run::<FMA>();
-        let mean = T::from_f64(mean);
-        let factor = T::from_f64(1.0 / (variance + self.epsilon).sqrt());
+        let (mean, factor) = (self.mean, self.factor);
         let pairs = self.out.iter_mut().zip(self.x);
         match (self.scale, self.bias) {
             (None, None) => pairs.for_each(|(o, x)| *o = (*x - mean) * factor),
@@ -177,9 +185,15 @@ pub fn layer_norm<T: Real>(
         let x = &x[i * columns..(i + 1) * columns];
         // SAFETY: `out` has `rows` rows of `columns`, each written by one call.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(i * columns), columns) };
+        let Moments { mean, variance } = moments(x);
+        let (mean, factor) = (
+            T::from_f64(mean),
+            T::from_f64(1.0 / (variance + epsilon).sqrt()),
+        );
         dispatch(NormaliseRow {
             x,
-            epsilon,
+            mean,
+            factor,
             scale,
             bias,
             out,

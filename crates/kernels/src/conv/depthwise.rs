@@ -77,6 +77,7 @@ struct Run<'a, T> {
 }
 
 impl<T: Real> RegisterKernel<T> for Run<'_, T> {
+    type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector<Element = T>>(self) {
         const { assert!(REGISTERS * V::LEN <= SLACK) };

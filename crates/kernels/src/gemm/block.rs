@@ -9,7 +9,7 @@
 
 use super::registers::{RegisterKernel, Vector, dispatch_registers};
 use super::{Bias, Epilogue};
-use crate::level::{Kernel, Level, cpu_level, dispatch};
+use crate::level::{Kernel, dispatch};
 use crate::{Activation, Real, scratch};
 use std::ops::Range;
 
@@ -25,26 +25,27 @@ const WIDEST: usize = 4 * 32;
 /// Bytes of the left operand that a panel should find in the second cache when it is reused.
 const LEFT_BYTES: usize = 256 << 10;
 
+/// Columns of a panel and rows of the tallest tile.
+struct TileSize;
+
+impl<T: Real> RegisterKernel<T> for TileSize {
+    type Output = (usize, usize);
+    #[inline(always)]
+    unsafe fn run<V: Vector<Element = T>>(self) -> (usize, usize) {
+        (2 * V::LEN, V::ROWS)
+    }
+}
+
 /// Columns of a panel of packed right operands on the current level.
 pub(crate) fn panel_width<T: Real>() -> usize {
-    2 * match cpu_level() {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => T::Avx512::LEN,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => T::Avx2::LEN,
-        _ => T::Portable::LEN,
-    }
+    // SAFETY: nothing but the instructions is asked for.
+    unsafe { dispatch_registers::<T, _>(TileSize) }.0
 }
 
 /// Rows of the tallest tile on the current level.
 pub(crate) fn tile_rows<T: Real>() -> usize {
-    match cpu_level() {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => T::Avx512::ROWS,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => T::Avx2::ROWS,
-        _ => T::Portable::ROWS,
-    }
+    // SAFETY: as above.
+    unsafe { dispatch_registers::<T, _>(TileSize) }.1
 }
 
 /// A product C = A·B with everything that the kernels need to know, in elements.
@@ -307,6 +308,7 @@ struct Rectangle<'a, T> {
 }
 
 impl<T: Real> RegisterKernel<T> for Rectangle<'_, T> {
+    type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector<Element = T>>(self) {
         // SAFETY: the caller's promise.

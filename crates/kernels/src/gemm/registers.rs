@@ -4,6 +4,7 @@
 //! `conv::depthwise`.
 
 use crate::Real;
+#[cfg(target_arch = "x86_64")]
 use crate::level::{Level, cpu_level};
 
 /// A register of `LEN` elements.
@@ -25,6 +26,10 @@ pub unsafe trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::Element);
     /// `self + a·b`, fused on every level that has the instruction.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// `self + other`.
+    unsafe fn add(self, other: Self) -> Self;
+    /// `self - other`.
+    unsafe fn sub(self, other: Self) -> Self;
     /// Each element or `limit`, whichever is larger; NaN stays.
     unsafe fn at_least(self, limit: Self) -> Self;
     /// Each element or `limit`, whichever is smaller; NaN stays.
@@ -61,40 +66,42 @@ impl Registers for f64 {
 
 /// A loop written in registers, to be compiled once per level.
 pub(crate) trait RegisterKernel<T> {
+    type Output;
+
     /// # Safety
     /// To be called where `V`'s instructions are enabled; implementations add what they need.
-    unsafe fn run<V: Vector<Element = T>>(self);
+    unsafe fn run<V: Vector<Element = T>>(self) -> Self::Output;
 }
 
-/// Runs `kernel` as compiled for [`cpu_level`].
+/// Runs `kernel` as compiled for [`crate::cpu_level`].
 ///
 /// # Safety
 /// What the kernel asks for beyond the instructions, which are seen to here.
 #[inline]
-pub(crate) unsafe fn dispatch_registers<T: Real, K: RegisterKernel<T>>(kernel: K) {
-    // SAFETY: `cpu_level` returns a level only when the processor has it; the rest is the caller's
-    // promise.
-    unsafe {
-        match cpu_level() {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => run_avx512(kernel),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => run_avx2(kernel),
-            _ => kernel.run::<T::Portable>(),
-        }
+pub(crate) unsafe fn dispatch_registers<T: Real, K: RegisterKernel<T>>(kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    match cpu_level() {
+        // SAFETY: `cpu_level` returns a level only when the processor has it; the rest is the
+        // caller's promise.
+        Level::Avx512 => return unsafe { run_avx512(kernel) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { run_avx2(kernel) },
+        Level::Portable => {}
     }
+    // SAFETY: arrays need no instructions; the rest is the caller's promise.
+    unsafe { kernel.run::<T::Portable>() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn run_avx512<T: Real, K: RegisterKernel<T>>(kernel: K) {
+unsafe fn run_avx512<T: Real, K: RegisterKernel<T>>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
     unsafe { kernel.run::<T::Avx512>() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn run_avx2<T: Real, K: RegisterKernel<T>>(kernel: K) {
+unsafe fn run_avx2<T: Real, K: RegisterKernel<T>>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
     unsafe { kernel.run::<T::Avx2>() }
 }
@@ -107,7 +114,7 @@ mod x86 {
     macro_rules! register {
         ($register:ty, $element:ty, $len:literal, $rows:literal,
          $splat:ident, $load:ident, $store:ident, $fmadd:ident,
-         $max:ident, $min:ident) => {
+         $max:ident, $min:ident, $add:ident, $sub:ident) => {
             // SAFETY: `load` and `store` are the unaligned forms and touch one register's width.
             unsafe impl Vector for $register {
                 type Element = $element;
@@ -134,6 +141,16 @@ mod x86 {
                     // SAFETY: the caller runs where the instruction is present.
                     unsafe { $fmadd(a, b, self) }
                 }
+                #[inline(always)]
+                unsafe fn add(self, other: Self) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $add(self, other) }
+                }
+                #[inline(always)]
+                unsafe fn sub(self, other: Self) -> Self {
+                    // SAFETY: the caller runs where the instruction is present.
+                    unsafe { $sub(self, other) }
+                }
                 // Both instructions return their second operand if either is NaN.
                 #[inline(always)]
                 unsafe fn at_least(self, limit: Self) -> Self {
@@ -159,7 +176,9 @@ mod x86 {
         _mm512_storeu_ps,
         _mm512_fmadd_ps,
         _mm512_max_ps,
-        _mm512_min_ps
+        _mm512_min_ps,
+        _mm512_add_ps,
+        _mm512_sub_ps
     );
     register!(
         __m512d,
@@ -171,7 +190,9 @@ mod x86 {
         _mm512_storeu_pd,
         _mm512_fmadd_pd,
         _mm512_max_pd,
-        _mm512_min_pd
+        _mm512_min_pd,
+        _mm512_add_pd,
+        _mm512_sub_pd
     );
     register!(
         __m256,
@@ -183,7 +204,9 @@ mod x86 {
         _mm256_storeu_ps,
         _mm256_fmadd_ps,
         _mm256_max_ps,
-        _mm256_min_ps
+        _mm256_min_ps,
+        _mm256_add_ps,
+        _mm256_sub_ps
     );
     register!(
         __m256d,
@@ -195,7 +218,9 @@ mod x86 {
         _mm256_storeu_pd,
         _mm256_fmadd_pd,
         _mm256_max_pd,
-        _mm256_min_pd
+        _mm256_min_pd,
+        _mm256_add_pd,
+        _mm256_sub_pd
     );
 }
 
@@ -232,6 +257,14 @@ macro_rules! array {
                     };
                 }
                 self
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                std::array::from_fn(|i| self[i] + other[i])
+            }
+            #[inline(always)]
+            unsafe fn sub(self, other: Self) -> Self {
+                std::array::from_fn(|i| self[i] - other[i])
             }
             #[inline(always)]
             unsafe fn at_least(self, limit: Self) -> Self {

@@ -23,6 +23,7 @@ struct Rows<'a, T> {
 }
 
 impl<T: Real> RegisterKernel<T> for Rows<'_, T> {
+    type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector<Element = T>>(self) {
         const { assert!(V::LEN <= WIDEST) };
