@@ -6,8 +6,12 @@
 //! block is summed again by [`Block::scaled_sums`], once what is not finite has been taken out.
 //! What is left out: decoding, and the combination of blocks.
 
+use crate::TensorRef;
+use crate::decode::{decode, wide_differences};
 use crate::histogram;
 use crate::sums::{RunningSum, Scaled, exponent_of, times_power_of_two};
+use std::ops::Range;
+use tensoracle_element::Element;
 
 /// Elements in a block: small enough that its values and the histogram's busy part share the
 /// innermost cache, large enough that what is done once a block costs little.
@@ -19,8 +23,7 @@ const LANES: usize = 32;
 
 /// Sums of squares within these bounds have neither overflowed nor lost anything that counts to
 /// underflow, and 2⁶⁰ of them can be added.
-const SOUND: std::ops::Range<f64> =
-    f64::from_bits((1023 - 800) << 52)..f64::from_bits((1023 + 900) << 52);
+const SOUND: Range<f64> = f64::from_bits((1023 - 800) << 52)..f64::from_bits((1023 + 900) << 52);
 
 /// The six sums that the measurements are made of.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,11 +107,33 @@ impl Block {
         }
     }
 
-    /// Differences of the decoded values.
+    /// Takes the elements in `range`, a block of them at most, and their differences.
     #[inline(always)]
-    pub(crate) fn subtract(&mut self) {
-        for i in 0..BLOCK {
-            self.difference[i] = self.candidate[i] - self.reference[i];
+    pub(crate) fn load(
+        &mut self,
+        candidate: TensorRef<'_>,
+        reference: TensorRef<'_>,
+        range: Range<usize>,
+    ) {
+        if range.len() < BLOCK {
+            *self = Self::zero();
+        }
+        let candidate = (candidate.element(), candidate.bytes_of(range.clone()));
+        let reference = (reference.element(), reference.bytes_of(range));
+        // One loop for both sides keeps the code for every type from being there twice.
+        for ((element, bytes), out) in [
+            (candidate, &mut self.candidate),
+            (reference, &mut self.reference),
+        ] {
+            decode(element, bytes, out);
+        }
+        let is_wide = |element| matches!(element, Element::I64 | Element::U64);
+        if is_wide(candidate.0) || is_wide(reference.0) {
+            wide_differences(candidate, reference, &mut self.difference);
+        } else {
+            for i in 0..BLOCK {
+                self.difference[i] = self.candidate[i] - self.reference[i];
+            }
         }
     }
 

@@ -9,10 +9,13 @@
 mod block;
 mod comparison;
 mod decode;
+mod drawing;
 mod error;
 mod histogram;
+mod html;
 mod measure;
 mod number;
+mod report;
 mod sums;
 mod tensor;
 mod tolerance;
@@ -21,8 +24,12 @@ pub use comparison::{
     FiniteMeasurements, Located, NonFiniteCounts, OutputComparison, QUANTILES, Quantile,
     compare_outputs, compare_outputs_with,
 };
+pub use drawing::{Drawing, Piece, Slice};
 pub use error::CompareError;
 pub use histogram::{Bin, Histogram};
+pub use html::html;
+pub use number::short;
+pub use report::{Report, ReportEntry, Verdict};
 pub use tensor::{Scalar, TensorRef, Value};
 pub use tensoracle_element::{Element, Kind};
 pub use tolerance::Tolerance;

@@ -2,14 +2,13 @@
 //! order so that the result does not depend on the number of threads.
 
 use crate::block::{BLOCK, Block, Limits, Sums};
-use crate::decode::{Precision, decode, wide_differences};
+use crate::decode::Precision;
 use crate::histogram::{Counter, Histogram};
 use crate::sums::{RunningSum, Scaled};
 use crate::{CompareError, TensorRef, Tolerance};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use tensoracle_element::Element;
 use tensoracle_kernels::{Vectorized, prefetch, vectorized};
 use tensoracle_progress::Progress;
 
@@ -154,9 +153,6 @@ impl Vectorized for Chunk<'_> {
     #[inline(always)]
     fn run(self) -> Part {
         let (candidate, reference) = (self.candidate, self.reference);
-        let wide = [candidate, reference]
-            .iter()
-            .any(|tensor| matches!(tensor.element(), Element::I64 | Element::U64));
         let precision = Precision::of(candidate.element());
         let mut limits = Limits {
             absolute: self.tolerance.map_or(0.0, Tolerance::absolute),
@@ -168,25 +164,10 @@ impl Vectorized for Chunk<'_> {
         let mut block = Block::zero();
         for start in self.range.clone().step_by(BLOCK) {
             let end = self.range.end.min(start + BLOCK);
-            if end - start < BLOCK {
-                block = Block::zero();
-            }
-            let candidate_bytes = (candidate.element(), candidate.bytes_of(start..end));
-            let reference_bytes = (reference.element(), reference.bytes_of(start..end));
-            for ((element, bytes), out) in [
-                (candidate_bytes, &mut block.candidate),
-                (reference_bytes, &mut block.reference),
-            ] {
-                decode(element, bytes, out);
-            }
+            block.load(candidate, reference, start..end);
             let next = end..self.range.end.min(end + BLOCK);
             prefetch(candidate.bytes_of(next.clone()));
             prefetch(reference.bytes_of(next));
-            if wide {
-                wide_differences(candidate_bytes, reference_bytes, &mut block.difference);
-            } else {
-                block.subtract();
-            }
             let mut found = block.pass(&limits);
             let mut sound = found.is_sound(&block);
             if !sound && part.nonfinite.take_out_of(&mut block, start as u64) {

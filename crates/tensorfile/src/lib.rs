@@ -306,19 +306,22 @@ impl TensorFile {
         &self.entries
     }
 
+    /// What the file says about the tensor of this name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.by_name.get(name).map(|&index| &self.entries[index])
+    }
+
     /// The tensor of this name. Inflates or rearranges it where the file holds it otherwise.
     ///
     /// # Errors
     /// No such tensor, an element type that has no [`Element`], a tensor beyond the limits, a
     /// damaged archive member, or a temporary file that cannot be written.
     pub fn tensor(&self, name: &str) -> Result<Tensor<'_>, TensorFileError> {
-        let Some(&index) = self.by_name.get(name) else {
-            return Err(TensorFileError::NoTensor {
-                path: self.path.clone(),
-                name: name.to_owned(),
-            });
-        };
-        let entry = &self.entries[index];
+        let entry = self.entry(name).ok_or_else(|| TensorFileError::NoTensor {
+            path: self.path.clone(),
+            name: name.to_owned(),
+        })?;
         let element =
             entry
                 .element
