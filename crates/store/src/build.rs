@@ -15,7 +15,7 @@ use crate::lock::{Attempt, KeyLock, Owner, lock_shared};
 use crate::open::{OnDamage, OpenOptions, SavedEngine};
 use crate::store::{KeyPaths, Store};
 use crate::time::nanoseconds;
-use crate::value::{Map, Value};
+use crate::value::Map;
 
 /// How long to wait for another builder of the same engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -456,6 +456,6 @@ fn storable(header: &Header) -> Result<Vec<u8>, StoreError> {
             container::MAX_HEADER / 2
         )));
     }
-    serde_json::from_slice::<Value>(&json).map_err(|error| unstorable(error.to_string()))?;
+    container::check_readable(&json).map_err(|error| unstorable(error.to_string()))?;
     Ok(json)
 }

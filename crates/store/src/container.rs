@@ -3,7 +3,10 @@
 //! ```text
 //! tensoracle engine format 1\n                      27 bytes
 //! header NNNNNNNNNN blake3 <64 hex digits>\n        90 bytes: length and checksum of what follows
-//! { the header as JSON }  spaces  \n                NNNNNNNNNN bytes, to a multiple of 4096
+//! { conditions and so on }                          JSON
+//! { what describes them }                            JSON, which listings need not read
+//!   spaces  \n                                       both with these: NNNNNNNNNN bytes, to a
+//!                                                   multiple of 4096
 //! the plan                                          to the end of the file
 //! ```
 //!
@@ -44,7 +47,7 @@ pub(crate) const PRELUDE: usize = MAGIC.len()
     + CHECKSUM_DIGITS
     + 1;
 
-/// The header as its JSON has it. `format` and the texts of times are there for people.
+/// The header's first JSON. `format` and the texts of times are there for people.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Json {
@@ -56,7 +59,23 @@ struct Json {
     plan: PlanRecord,
     conditions: Map,
     reference: Map,
+}
+
+/// The header's second JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
     described: Map,
+}
+
+/// How much of a header is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All of it.
+    Whole,
+    /// All but what describes the conditions, which is most of a large graph's header and then
+    /// stands empty.
+    Conditions,
 }
 
 /// The two lines, read.
@@ -81,7 +100,7 @@ pub(crate) fn plan_offset_for(json_length: usize) -> u64 {
 
 /// The header's JSON, unpadded.
 pub(crate) fn json(header: &Header) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec_pretty(&Json {
+    let mut bytes = serde_json::to_vec_pretty(&Json {
         format: FORMAT,
         name: header.conditions.name().to_owned(),
         identity: header.identity(),
@@ -90,8 +109,20 @@ pub(crate) fn json(header: &Header) -> Result<Vec<u8>, serde_json::Error> {
         plan: header.plan,
         conditions: header.conditions.fields().clone(),
         reference: header.reference.clone(),
-        described: header.conditions.described().clone(),
-    })
+    })?;
+    bytes.push(b'\n');
+    serde_json::to_writer_pretty(
+        &mut bytes,
+        &Description {
+            described: header.conditions.described().clone(),
+        },
+    )?;
+    Ok(bytes)
+}
+
+/// Whether what [`json`] gave can be read back: text may be too deeply nested.
+pub(crate) fn check_readable(json: &[u8]) -> serde_json::Result<()> {
+    parse_body(json, Detail::Whole).map(|_| ())
 }
 
 /// Everything before the plan: the lines, `json` and the padding up to `plan_offset`, which
@@ -200,6 +231,7 @@ pub(crate) fn decode_body(
     prelude: &Prelude,
     body: &[u8],
     file_length: u64,
+    detail: Detail,
 ) -> Result<Header, Damage> {
     let found = Blake3(blake3::hash(body));
     if found != prelude.checksum {
@@ -209,7 +241,8 @@ pub(crate) fn decode_body(
         });
     }
     let unreadable = |reason: String| Damage::Unreadable { reason };
-    let json: Json = serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
+    let (json, described) =
+        parse_body(body, detail).map_err(|error| unreadable(error.to_string()))?;
     if json.format != FORMAT {
         return Err(unreadable(format!(
             "the first line says format {FORMAT}, the header format {}",
@@ -220,7 +253,7 @@ pub(crate) fn decode_body(
         .map_err(|error| unreadable(error.to_string()))?
         .name()
         .to_owned();
-    let conditions = Conditions::from_parts(name, json.conditions, json.described);
+    let conditions = Conditions::from_parts(name, json.conditions, described);
     let identity = conditions.identity();
     if identity != json.identity {
         return Err(Damage::Identity {
@@ -260,6 +293,17 @@ pub(crate) fn decode_body(
     })
 }
 
+fn parse_body(body: &[u8], detail: Detail) -> serde_json::Result<(Json, Map)> {
+    let mut documents = serde_json::Deserializer::from_slice(body);
+    let json = Json::deserialize(&mut documents)?;
+    if detail == Detail::Conditions {
+        return Ok((json, Map::new()));
+    }
+    let Description { described } = Description::deserialize(&mut documents)?;
+    documents.end()?;
+    Ok((json, described))
+}
+
 /// Reads the header of a file whose whole contents are `bytes`. Never panics and never allocates
 /// more than a small multiple of `bytes`, whatever they are.
 ///
@@ -270,7 +314,7 @@ pub fn decode(bytes: &[u8]) -> Result<Header, Damage> {
     let prelude = decode_prelude(bytes, length)?;
     check_header_length(&prelude, length)?;
     let body = &bytes[PRELUDE..prelude.plan_offset() as usize];
-    decode_body(&prelude, body, length)
+    decode_body(&prelude, body, length, Detail::Whole)
 }
 
 /// Compares the plan with its checksum, on all cores.
@@ -403,9 +447,9 @@ mod tests {
                 "format": format, "name": name, "identity": hash.as_str(),
                 "created_at": "", "created_at_ns": 0,
                 "plan": {"offset": offset, "length": length, "blake3": hash.as_str()},
-                "conditions": fields, "reference": {}, "described": {},
+                "conditions": fields, "reference": {},
             });
-            let bytes = around(body.to_string().as_bytes());
+            let bytes = around(format!("{body} {{\"described\": {{}}}}").as_bytes());
             prop_assert!(decode(&bytes).is_err(), "nobody knows this identity");
         }
     }

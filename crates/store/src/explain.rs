@@ -10,6 +10,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::conditions::{Conditions, Identity};
+use crate::container::Detail;
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::value::{Map, Value};
@@ -192,7 +193,7 @@ impl Store {
     pub fn explain(&self, wanted: &Conditions) -> Result<Explanation, StoreError> {
         let paths = self.paths(wanted);
         let identity = wanted.identity();
-        let (saved, problem) = match crate::open::read_header(&paths.engine) {
+        let (saved, problem) = match crate::open::read_header(&paths.engine, Detail::Conditions) {
             Ok(None) => (false, None),
             Ok(Some(header)) if header.identity() == identity => (true, None),
             Ok(Some(header)) => (
@@ -205,7 +206,7 @@ impl Store {
             Err(error) => (false, Some(error.to_string())),
         };
         let mut nearest: Vec<(i64, Near)> = self
-            .headers_named(wanted.name())?
+            .headers_named(wanted.name(), Detail::Whole)?
             .into_iter()
             .filter(|(_, header)| header.identity() != identity)
             .map(|(file, header)| {

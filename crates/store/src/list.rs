@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
+use crate::container::Detail;
 use crate::error::StoreError;
 use crate::header::Header;
 use crate::open::header_of;
@@ -45,7 +46,7 @@ pub struct Entry {
 pub enum Status {
     /// A saved engine with an intact header.
     Recognized {
-        /// What it says.
+        /// What it says, without what describes its conditions.
         header: Box<Header>,
         /// For each weight digest that it names, the files that are recorded to have it.
         weight_paths: Vec<WeightPaths>,
@@ -84,7 +85,7 @@ pub struct WeightPaths {
 const WORKSPACE_LIMIT: &str = "workspace_limit";
 
 impl Entry {
-    /// The header, where it is intact.
+    /// The header, where it is intact, without what describes its conditions.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         match &self.status {
@@ -172,7 +173,7 @@ impl Store {
 }
 
 /// The digests of weights that the header names: every text called `blake3` below `weights`, among
-/// the conditions or what describes them.
+/// the conditions or in the reference.
 fn weight_digests(header: &Header) -> BTreeSet<&str> {
     fn collect<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
         match value {
@@ -191,8 +192,7 @@ fn weight_digests(header: &Header) -> BTreeSet<&str> {
         }
     }
     let mut found = BTreeSet::new();
-    let conditions = &header.conditions;
-    for fields in [conditions.fields(), conditions.described()] {
+    for fields in [header.conditions.fields(), &header.reference] {
         if let Some(weights) = fields.get("weights") {
             collect(weights, &mut found);
         }
@@ -238,7 +238,7 @@ fn look(path: &Path) -> io::Result<(Metadata, Status)> {
     };
     // Of the open file: a rename may have put another in its place.
     let found = file.metadata()?;
-    let status = match header_of(&file, found.len())? {
+    let status = match header_of(&file, found.len(), Detail::Conditions)? {
         Err(damage) => unrecognized(damage.to_string()),
         Ok(header)
             if path.file_stem().and_then(|stem| stem.to_str())

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use tensoracle_mapping::{FileBytes, Read};
 
 use crate::conditions::Conditions;
-use crate::container;
+use crate::container::{self, Detail};
 use crate::disk::Disk;
 use crate::error::{CorruptEngineError, Damage, EngineConditionError, StoreError};
 use crate::explain::differences;
@@ -252,7 +252,7 @@ fn open_regular(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 /// Reads only the header of the file at `path`, without locking it; `None` where there is none.
-pub(crate) fn read_header(path: &Path) -> Result<Option<Header>, StoreError> {
+pub(crate) fn read_header(path: &Path, detail: Detail) -> Result<Option<Header>, StoreError> {
     let Some(file) = open_regular(path)? else {
         return Ok(None);
     };
@@ -262,7 +262,7 @@ pub(crate) fn read_header(path: &Path) -> Result<Option<Header>, StoreError> {
         cause,
     };
     let length = file.metadata().map_err(failed)?.len();
-    header_of(&file, length)
+    header_of(&file, length, detail)
         .map_err(failed)?
         .map(Some)
         .map_err(|damage| {
@@ -275,7 +275,11 @@ pub(crate) fn read_header(path: &Path) -> Result<Option<Header>, StoreError> {
 }
 
 /// Reads only the header, from a file of `length` bytes.
-pub(crate) fn header_of(file: &File, length: u64) -> io::Result<Result<Header, Damage>> {
+pub(crate) fn header_of(
+    file: &File,
+    length: u64,
+    detail: Detail,
+) -> io::Result<Result<Header, Damage>> {
     let mut lines = Vec::with_capacity(container::PRELUDE);
     file.take(container::PRELUDE as u64)
         .read_to_end(&mut lines)?;
@@ -287,5 +291,5 @@ pub(crate) fn header_of(file: &File, length: u64) -> io::Result<Result<Header, D
     };
     let mut body = Vec::with_capacity(prelude.header_length as usize);
     file.take(prelude.header_length).read_to_end(&mut body)?;
-    Ok(container::decode_body(&prelude, &body, length))
+    Ok(container::decode_body(&prelude, &body, length, detail))
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::conditions::Identity;
+use crate::container::Detail;
 use crate::error::StoreError;
 use crate::open::{OpenOptions, SavedEngine, check_file_name, open, read_header};
 use crate::store::{ENGINE, Store};
@@ -117,7 +118,7 @@ impl Store {
     }
 
     fn named(&self, name: &str) -> Result<Vec<String>, StoreError> {
-        match self.headers_named(name) {
+        match self.headers_named(name, Detail::Conditions) {
             Ok(found) => Ok(found.into_iter().map(|(file, _)| file).collect()),
             // Such a name has no engine.
             Err(StoreError::InvalidName { .. }) => Ok(Vec::new()),
@@ -138,7 +139,7 @@ impl Store {
                 return in_name.starts_with(&digits);
             }
             digits.starts_with(in_name)
-                && read_header(&self.folder().join(file))
+                && read_header(&self.folder().join(file), Detail::Conditions)
                     .ok()
                     .flatten()
                     .is_some_and(|header| header.identity().to_string().starts_with(&digits))

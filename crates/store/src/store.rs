@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::conditions::Conditions;
-use crate::container::FORMAT;
+use crate::container::{Detail, FORMAT};
 use crate::disk::{Disk, Watch};
 use crate::error::StoreError;
 use crate::header::Header;
@@ -108,7 +108,11 @@ impl Store {
     }
 
     /// The intact headers of the saved engines called `name`, with their file names, sorted.
-    pub(crate) fn headers_named(&self, name: &str) -> Result<Vec<(String, Header)>, StoreError> {
+    pub(crate) fn headers_named(
+        &self,
+        name: &str,
+        detail: Detail,
+    ) -> Result<Vec<(String, Header)>, StoreError> {
         let prefix = Conditions::new(name)?.file_stem();
         let prefix = &prefix[..prefix.len() - crate::conditions::DIGITS_IN_FILE_NAME];
         let found = self
@@ -116,7 +120,7 @@ impl Store {
             .into_iter()
             .filter(|file| file.starts_with(prefix))
             .filter_map(|file| {
-                let header = crate::open::read_header(&self.folder.join(&file)).ok()??;
+                let header = crate::open::read_header(&self.folder.join(&file), detail).ok()??;
                 (header.name() == name).then_some((file, header))
             })
             .collect();

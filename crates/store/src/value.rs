@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Named values, kept sorted by name.
 pub type Map = BTreeMap<String, Value>;
 
 /// One value of a condition or reference. Its JSON form is the plain one: `null`, `true`, `3`,
 /// `"text"`, `[...]`, `{...}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// Known to be absent: a limit that was not set.
@@ -142,6 +143,65 @@ pub(crate) fn insert(map: &mut Map, path: &[&str], value: Value) {
                 insert(below, rest, value);
             }
         }
+    }
+}
+
+/// By hand, because listings read many values and the derived form copies each of them first.
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("null, true, false, a whole number of 64 bits, text, a list or a map")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Integer(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        i64::try_from(value)
+            .map(Value::Integer)
+            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(value), &self))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some((name, value)) = entries.next_entry()? {
+            map.insert(name, value);
+        }
+        Ok(Value::Map(map))
     }
 }
 
@@ -279,7 +339,9 @@ mod tests {
             r#"{"large":"18446744073709551615","list":[1,2],"none":null,"small":-9223372036854775808,"yes":true}"#
         );
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-        assert!(serde_json::from_str::<Value>("0.5").is_err());
+        for wrong in ["0.5", "9223372036854775808", "1e3", "nul"] {
+            assert!(serde_json::from_str::<Value>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -73,10 +73,16 @@ fn the_header_is_readable_and_aligns_the_plan() {
     let length: usize = fields[1].parse().unwrap();
     let header = &file[117..117 + length];
     assert_eq!(fields[3], blake3::hash(header).to_hex().as_str());
-    let json: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let documents: Vec<serde_json::Value> = serde_json::Deserializer::from_slice(header)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let [json, description] = &documents[..] else {
+        panic!("{} documents", documents.len());
+    };
     assert_eq!(json["conditions"]["backend"]["name"], "cpu");
     assert_eq!(
-        json["described"]["graph"]["layers"][0],
+        description["described"]["graph"]["layers"][0],
         "relu: activation RELU"
     );
     assert_eq!(
