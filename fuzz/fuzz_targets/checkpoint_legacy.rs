@@ -1,4 +1,7 @@
 //! Any bytes as a checkpoint, seeded with files of the legacy layout.
+//!
+//! `cargo +nightly fuzz run checkpoint_legacy fuzz/corpus/checkpoint_legacy crates/checkpoint/tests/data/more -- -max_len=16384
+//! -dict=fuzz/dictionaries/pickle.dict`
 
 #![no_main]
 

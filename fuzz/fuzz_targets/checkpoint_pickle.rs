@@ -1,4 +1,7 @@
 //! Any bytes as the pickle of a checkpoint whose storages are all there.
+//!
+//! `cargo +nightly fuzz run checkpoint_pickle fuzz/corpus/checkpoint_pickle crates/checkpoint/tests/data/more/pickles -- -max_len=16384
+//! -dict=fuzz/dictionaries/pickle.dict`
 
 #![no_main]
 

@@ -1,4 +1,7 @@
 //! Any bytes as a checkpoint, seeded with files of the tar layout.
+//!
+//! `cargo +nightly fuzz run checkpoint_tar fuzz/corpus/checkpoint_tar crates/checkpoint/tests/data/more -- -max_len=16384
+//! -dict=fuzz/dictionaries/pickle.dict`
 
 #![no_main]
 

@@ -1,4 +1,7 @@
 //! Any bytes as a checkpoint, seeded with files of the zip layout.
+//!
+//! `cargo +nightly fuzz run checkpoint_zip fuzz/corpus/checkpoint_zip crates/checkpoint/tests/data/more -- -max_len=16384
+//! -dict=fuzz/dictionaries/zip.dict`
 
 #![no_main]
 

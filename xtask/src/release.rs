@@ -9,8 +9,13 @@ use crate::workspace;
 
 /// The path of the release build of a package's program that bears the package's name.
 pub(crate) fn program(package: &str) -> Result<PathBuf> {
-    build(package, &["--bin", package])?;
-    Ok(built(package))
+    program_named(package, package)
+}
+
+/// The path of the release build of a package's program of another name.
+pub(crate) fn program_named(package: &str, name: &str) -> Result<PathBuf> {
+    build(package, &["--bin", name])?;
+    Ok(built(name))
 }
 
 /// The path of the release build of a package's example.

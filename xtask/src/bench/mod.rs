@@ -3,6 +3,7 @@
 //! Each benchmark is a module that returns a `Report`; `report` holds its form and draws it,
 //! `measure` runs things in turn and takes medians.
 
+mod convert;
 mod cpu;
 mod measure;
 mod report;
@@ -24,6 +25,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Name {
+    /// The checkpoint converter beside copying the file, and beside the Python original
+    Convert(convert::Args),
     /// The CPU engine beside ONNX Runtime, on the same weights
     Cpu(cpu::Args),
     /// Saved engines and weights beside b3sum and hashlib
@@ -33,6 +36,7 @@ enum Name {
 /// `cargo xtask bench`.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let report: Report = match &args.name {
+        Name::Convert(args) => convert::run(args)?,
         Name::Cpu(args) => cpu::run(args)?,
         Name::Store(args) => store::run(args)?,
     };
