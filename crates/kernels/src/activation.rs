@@ -2,7 +2,8 @@
 //! a product or convolution while the values are in cache.
 //!
 //! Formulas are those documented for TensorRT's `ActivationType`, computed without avoidable
-//! overflow or cancellation. All of them return NaN for NaN.
+//! overflow or cancellation. All but the thresholded relu, whose comparison NaN fails, return NaN for
+//! NaN.
 
 use crate::Real;
 use crate::map::{plain_map, vector_map};
@@ -117,7 +118,6 @@ impl<T: Real> Activation<T> {
             Self::ScaledTanh { alpha, beta } => {
                 math_map(values, |x| alpha * (beta * x).tanh::<FMA>());
             }
-            // A NaN is not greater than anything, yet is to be seen.
             Self::ThresholdedRelu { alpha } => {
                 plain_map(values, |x| if x > alpha { x } else { T::ZERO });
             }

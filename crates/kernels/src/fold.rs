@@ -5,7 +5,7 @@
 //! Other reductions are in `reduce`.
 
 use crate::Real;
-use crate::gemm::{RegisterKernel, Vector, dispatch_registers};
+use crate::registers::{RegisterKernel, Vector, dispatch_registers};
 
 /// Registers of lanes.
 const REGISTERS: usize = 4;

@@ -1,8 +1,7 @@
 //! Which instructions this processor offers, and the one door through which generic loops are
 //! compiled for them.
 //!
-//! What the loops compute is elsewhere; the register-blocked products, which need explicit
-//! registers, are in `gemm`.
+//! What the loops compute is elsewhere; loops written in registers go through `registers`.
 
 use std::fmt;
 use std::sync::OnceLock;

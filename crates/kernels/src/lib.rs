@@ -26,6 +26,7 @@ mod math;
 mod parallel;
 mod real;
 mod reduce;
+mod registers;
 mod rows;
 mod scratch;
 

@@ -3,8 +3,8 @@
 //! The vectorisable `f32` functions themselves are in `math`; `f64` takes its functions from the
 //! `libm` crate, whose results do not depend on the operating system's C library.
 
-use crate::gemm::Registers;
 use crate::math;
+use crate::registers::Registers;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 

@@ -9,8 +9,8 @@
 use super::Finish;
 use super::im2col::{copy, tap_coordinates};
 use super::shape::ConvShape;
-use crate::gemm::{RegisterKernel, Vector, dispatch_registers};
 use crate::parallel::{self, PARALLEL_WORK, SharedMut};
+use crate::registers::{RegisterKernel, Vector, dispatch_registers};
 use crate::{Real, map, scratch};
 
 /// Registers of sums: enough to hide the latency of an addition.

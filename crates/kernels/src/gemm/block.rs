@@ -7,9 +7,9 @@
 //! The left operand is read where it lies: a tile's column of it is a handful of scalars, each
 //! broadcast. The right operand comes in panels two registers wide, one row after another.
 
-use super::registers::{RegisterKernel, Vector, dispatch_registers};
 use super::{Bias, Epilogue};
 use crate::level::{Kernel, dispatch};
+use crate::registers::{RegisterKernel, Vector, dispatch_registers};
 use crate::{Activation, Real, scratch};
 use std::ops::Range;
 

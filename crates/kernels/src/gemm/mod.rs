@@ -1,17 +1,15 @@
 //! Matrix products C = activation(A·B + bias), single and batched.
 //!
 //! Here are the operands' types, the checks and the division over threads; packing is in `pack`,
-//! the arithmetic in `block` (of a matrix times a vector in `vector`), the registers in `registers`.
+//! the arithmetic in `block` (of a matrix times a vector in `vector`).
 
 mod block;
 mod pack;
-mod registers;
 mod vector;
 
 pub(crate) use block::{Product, panel_width, part, tile_rows};
 pub(crate) use pack::pack_into;
 pub use pack::{Packed, pack_b, packed_len};
-pub(crate) use registers::{RegisterKernel, Registers, Vector, dispatch_registers};
 
 use crate::parallel::{self, PARALLEL_WORK};
 use crate::{Activation, Real, scratch};

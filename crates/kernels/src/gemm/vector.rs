@@ -3,9 +3,9 @@
 //! Each element is a sum over interleaved lanes, then over the lanes in order, then over what is
 //! left of the row: fixed by the length alone.
 
-use super::registers::{RegisterKernel, Vector, dispatch_registers};
 use super::{BatchDim, Bias, Epilogue, MatMut, MatRef, batch_right, offsets};
 use crate::parallel::{self, SharedMut};
+use crate::registers::{RegisterKernel, Vector, dispatch_registers};
 use crate::{Real, map, scratch};
 
 /// Independent registers of sums, to hide the latency of an addition.

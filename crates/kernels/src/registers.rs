@@ -1,7 +1,8 @@
-//! Vector registers as the product kernels see them: one trait over AVX-512, AVX2 and plain arrays.
+//! Vector registers as kernels that are written in them see them: one trait over AVX-512, AVX2 and plain arrays.
 //!
-//! What is computed in them is elsewhere: products in `block`, depthwise convolutions in
-//! `conv::depthwise`.
+//! What is computed in them is elsewhere: products in `gemm`, depthwise convolutions in
+//! `conv::depthwise`, sums of rows in `fold`. Loops that the compiler vectorises by itself go through
+//! `level`.
 
 use crate::Real;
 #[cfg(target_arch = "x86_64")]
