@@ -179,16 +179,19 @@ impl Model<'_> {
     }
 
     /// Each token's mean of all tokens' values, weighted by how well their keys match its query:
-    /// softmax(Q·Kᵀ / √32)·V in each of twelve heads.
+    /// softmax(Q / √32 · Kᵀ) · V in each of twelve heads.
     fn attention(&mut self, x: Tensor, padding: Tensor) -> DefineResult<Tensor> {
         let query = self.heads("query", x)?;
         let key = self.heads("key", x)?;
         let value = self.heads("value", x)?;
 
+        let width = self
+            .graph
+            .add_constant(Values::new([1; 4], [HEAD_WIDTH as f32]))?;
+        let root = self.graph.add_unary(width, UnaryOperation::Sqrt)?;
+        let scale = self.graph.add_unary(root, UnaryOperation::Recip)?;
+        let query = self.combine(query, Prod, scale)?;
         let scores = self.product(query, key, MatrixOperation::Transpose)?;
-        let scale = Values::new([1; 4], [1.0 / (HEAD_WIDTH as f32).sqrt()]);
-        let scale = self.graph.add_constant(scale)?;
-        let scores = self.combine(scores, Prod, scale)?;
         let scores = self.combine(scores, Sum, padding)?;
         let attention = self.graph.add_softmax(scores, -1)?;
 
@@ -235,7 +238,8 @@ impl Model<'_> {
             let scale = model.weight("weight", &[1, 1, WIDTH])?;
             let bias = model.weight("bias", &[1, 1, WIDTH])?;
             let over_width = Normalization::over([-1]).epsilon(EPSILON);
-            Ok(model.graph.add_normalization(x, scale, bias, over_width)?)
+            let normalized = model.graph.named("normalized");
+            Ok(normalized.add_normalization(x, scale, bias, over_width)?)
         })
     }
 

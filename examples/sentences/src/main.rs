@@ -11,6 +11,8 @@ mod matrix;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tensoracle_example_sentences::EmbedError;
+use tensoracle_example_terminal::exit;
 
 /// MiniLM: how close in meaning are sentences?
 #[derive(Debug, Parser)]
@@ -31,9 +33,10 @@ enum Command {
 const NAME: &str = "minilm-l6";
 
 fn main() -> ExitCode {
-    tensoracle_example_terminal::exit(match Cli::parse().command {
+    let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),
-    })
+    };
+    exit(result, |cause| cause.downcast_ref::<EmbedError>()?.hint())
 }

@@ -5,8 +5,11 @@ use std::fmt;
 use console::{Alignment, Style, pad_str};
 use tensoracle_example_sentences::cosine;
 
-/// Columns of one similarity: a space and `-0.12`.
+/// Columns of one similarity: `-0.12` and a space.
 const CELL: usize = 6;
+
+/// Columns between a sentence and its similarities.
+const GAP: usize = 2;
 
 /// Fewest columns for the sentences themselves.
 const LEAST_TEXT: usize = 12;
@@ -34,7 +37,9 @@ impl<'a> Matrix<'a> {
     fn drawn(&self, width: usize) -> String {
         let digits = self.sentences.len().to_string().len();
         let cells = CELL * self.sentences.len();
-        let room = width.saturating_sub(digits + 2 + cells + 1).max(LEAST_TEXT);
+        let room = width
+            .saturating_sub(digits + 2 + GAP + cells)
+            .max(LEAST_TEXT);
         let widths = self
             .sentences
             .iter()
@@ -42,13 +47,14 @@ impl<'a> Matrix<'a> {
         let room = widths.max().unwrap_or(0).min(room);
 
         let numbers = 1..=self.sentences.len();
-        let heads: String = numbers.map(|number| format!("{number:>CELL$}")).collect();
-        let mut lines = vec![format!("{}{heads}", " ".repeat(digits + 2 + room))];
+        let heads: String = numbers.map(|number| format!("{number:>4}  ")).collect();
+        let mut lines = vec![format!("{}{heads}", " ".repeat(digits + 2 + room + GAP))];
         for (index, (sentence, row)) in self.sentences.iter().zip(&self.similarity).enumerate() {
             let text = pad_str(sentence, room, Alignment::Left, Some("…"));
             let cells: String = row.iter().map(|value| cell(*value)).collect();
-            lines.push(format!("{:>digits$}  {text}{cells}", index + 1));
+            lines.push(format!("{:>digits$}  {text}{:GAP$}{cells}", index + 1, ""));
         }
+        let lines: Vec<_> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n")
     }
 }
@@ -83,8 +89,8 @@ mod tests {
         assert_eq!(
             matrix.drawn(80),
             "                                1     2\n\
-             1  Short.                    1.00 -0.60 \n\
-             2  A sentence that is long. -0.60  1.00 "
+             1  Short.                     1.00 -0.60\n\
+             2  A sentence that is long.  -0.60  1.00"
         );
         assert!(
             matrix.drawn(10).contains("2  A sentence …"),

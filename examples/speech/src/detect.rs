@@ -27,10 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let samples = read_audio(&args.recording).map_err(|error| match error.hint() {
-        Some(hint) => anyhow::Error::from(error).context(hint),
-        None => error.into(),
-    })?;
+    let samples = read_audio(&args.recording)?;
     let bars = Bars::default();
     let options = OpenOptions::named("silero-vad").progress(&bars);
     let engine = open(&CpuBackend::new(), &Weights::open(&args.weights)?, options)?;

@@ -11,6 +11,8 @@ mod timeline;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tensoracle_example_speech::AudioError;
+use tensoracle_example_terminal::exit;
 
 /// Silero VAD: finds the speech in a recording
 #[derive(Debug, Parser)]
@@ -31,9 +33,10 @@ enum Command {
 const THRESHOLD: f32 = 0.5;
 
 fn main() -> ExitCode {
-    tensoracle_example_terminal::exit(match Cli::parse().command {
+    let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Bench(args) => bench::run(&args),
-    })
+    };
+    exit(result, |cause| cause.downcast_ref::<AudioError>()?.hint())
 }

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn heights_marks_and_times_line_up() {
-        // 40 chunks are 1.28 s; chunks 10 to 19 are speech.
+        // 40 chunks are 1.28 s, a column each; chunks 10 to 19 are speech, and half a second is
+        // in chunk 15.
         let mut probabilities = vec![0.0; 40];
         probabilities[10..20].fill(1.0);
         probabilities[30] = 0.5;
@@ -170,8 +171,8 @@ mod tests {
                ██████████          █
   0%           ██████████          █
                ━━━━━━━━━━
-     ┬───────────────┬───────────────┬───────
-     0 s             0.5 s           1 s";
+     ┬──────────────┬───────────────┬────────
+     0 s            0.5 s           1 s";
         assert_eq!(drawn(&probabilities, &[speech], 80), expected);
     }
 
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn no_width_and_no_sound_are_drawn_all_the_same() {
         assert_eq!(drawn(&[], &[], 80), "(no sound)");
-        assert!(drawn(&[0.5; 7], &[], 0).contains('┬'));
+        assert!(drawn(&[0.5; 7], &[], 0).contains('─'));
         assert!(drawn(&[f32::NAN; 7], &[], 20).contains("0%"));
     }
 }

@@ -13,7 +13,7 @@ mod mode;
 mod opening;
 
 pub use bars::Bars;
-pub use exit::exit;
+pub use exit::{Cause, exit};
 pub use golden::Golden;
 pub use mode::ModeArgument;
 pub use opening::Opening;
