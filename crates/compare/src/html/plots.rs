@@ -55,7 +55,7 @@ pub(super) fn histogram(finite: &FiniteMeasurements) -> String {
         decade += 1;
     }
     // The elements without an error have a bar of their own, apart from the scale.
-    let slots = bars.len() as f64 + 2.0;
+    let slots = (bars.len() as f64 + 2.0).max(12.0);
     let slot = (RIGHT - LEFT) / slots;
     if zero > 0 {
         bar(
