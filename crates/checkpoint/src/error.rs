@@ -160,7 +160,7 @@ pub enum Problem {
         limit: u64,
     },
     /// The value to convert is not a mapping.
-    #[error("{subject} should be a mapping of names to tensors, and is of type {found}")]
+    #[error("{subject} should be a mapping of names to tensors; found: {found}")]
     NotAMapping {
         /// "the top level", or the selected path.
         subject: String,
@@ -168,7 +168,10 @@ pub enum Problem {
         found: String,
     },
     /// No mapping has the selected path.
-    #[error("there is no {path}; mappings here: {}", list(available))]
+    #[error(
+        "there is no {path}; mappings with tensors below the top level: {}",
+        list(available)
+    )]
     SelectionMissing {
         /// The path asked for.
         path: String,

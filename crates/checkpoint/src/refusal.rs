@@ -77,15 +77,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Whether leaving out what is not a tensor would leave nothing to refuse.
-    fn is_all_metadata(&self) -> bool {
-        self.entries
-            .iter()
-            .all(|entry| matches!(entry.kind, Kind::Value(_) | Kind::Object { .. }))
-    }
-
     pub(crate) fn hint(&self) -> Option<String> {
-        if self.is_all_metadata() {
+        let is_metadata =
+            |entry: &Entry| matches!(entry.kind, Kind::Value(_) | Kind::Object { .. });
+        let is_elsewhere = |entry: &Entry| matches!(entry.kind, Kind::Key(_) | Kind::Duplicate);
+        if self.entries.iter().all(is_metadata) {
             Some(
                 "convert one part with --select PATH, or leave out what is not a tensor with \
                  --skip-non-tensors"
@@ -94,7 +90,7 @@ impl Refusal {
         } else if self
             .entries
             .iter()
-            .any(|entry| entry.kind == Kind::Duplicate)
+            .any(|entry| is_metadata(entry) || is_elsewhere(entry))
         {
             Some("convert one part with --select PATH".into())
         } else {

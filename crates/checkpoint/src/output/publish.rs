@@ -8,7 +8,7 @@ use super::write::{Inputs, write_file};
 use crate::error::Error;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use tensoracle_progress::{Progress, Unit};
@@ -55,6 +55,7 @@ fn create(path: &Path) -> Result<NamedTempFile, Error> {
     #[cfg(unix)]
     builder.permissions(new);
     let folder = folder_of(path);
+    fs::metadata(folder).map_err(Error::io("find the folder", folder))?;
     let file = builder
         .tempfile_in(folder)
         .map_err(Error::io("create a file in", folder))?;
@@ -65,13 +66,13 @@ fn create(path: &Path) -> Result<NamedTempFile, Error> {
 }
 
 #[cfg(unix)]
-fn keep_mode(file: &File, replaced: Permissions) -> std::io::Result<()> {
+fn keep_mode(file: &File, replaced: Permissions) -> io::Result<()> {
     file.set_permissions(replaced)
 }
 
 // A read-only file could not be written; the new one gets the folder's permissions.
 #[cfg(not(unix))]
-fn keep_mode(_: &File, _: Permissions) -> std::io::Result<()> {
+fn keep_mode(_: &File, _: Permissions) -> io::Result<()> {
     Ok(())
 }
 
