@@ -1,1 +1,26 @@
-//! Conformance suite.
+//! What every layer must compute, whichever backend runs it.
+//!
+//! A [`Case`] is a small graph with inputs and expected outputs. The expected values come from
+//! somewhere else than tensoracle: NumPy in float64 (`scripts/`), the expected outputs of ONNX's
+//! own node tests (`data/onnx.md`), or a hand's computation in [`cases`], which has one file a
+//! layer. A [`Backend`] runs graphs; [`failures`] runs all cases of a layer on one and tells what
+//! differs.
+//!
+//! What is left out: real models, which the examples test, and what graphs refuse, which the
+//! graph's own tests say.
+
+#![forbid(unsafe_code)]
+
+mod array;
+mod backend;
+mod case;
+pub mod cases;
+mod compare;
+mod minifloat;
+mod numpy;
+mod onnx;
+
+pub use array::{Array, Values};
+pub use backend::{Backend, Precision, failures};
+pub use case::{Bound, Case, Sizes};
+pub use onnx::{Skipped, skipped};
