@@ -80,12 +80,8 @@ pub(crate) fn pack<T: Real>(data_type: DataType, elements: Elements<'_, T>) -> V
                 }
                 _ => each(elements, |value| (value.to_f64() as f32).to_le_bytes()),
             },
-            DataType::Half => each(elements, |value| {
-                f16::from_f64(value.to_f64()).to_le_bytes()
-            }),
-            DataType::BFloat16 => each(elements, |value| {
-                bf16::from_f64(value.to_f64()).to_le_bytes()
-            }),
+            DataType::Half => each(elements, |value| half(value.to_f64()).to_le_bytes()),
+            DataType::BFloat16 => each(elements, |value| brain(value.to_f64()).to_le_bytes()),
             DataType::Fp8 => each(elements, |value| [encode_fp8(value.to_f64())]),
             DataType::E8M0 => each(elements, |value| [encode_e8m0(value.to_f64())]),
             _ => nibbles(elements, |value: T| encode_fp4(value.to_f64())),
@@ -112,8 +108,8 @@ pub(crate) fn round<T: Real>(mode: Mode, data_type: DataType, elements: Elements
         ElementsMut::Real(elements) if mode != Mode::Exact => match data_type {
             DataType::Float if size_of::<T>() == size_of::<f32>() => {}
             DataType::Float => each(elements, |value| f64::from(value as f32)),
-            DataType::Half => each(elements, |value| f16::from_f64(value).to_f64()),
-            DataType::BFloat16 => each(elements, |value| bf16::from_f64(value).to_f64()),
+            DataType::Half => each(elements, |value| half(value).to_f64()),
+            DataType::BFloat16 => each(elements, |value| brain(value).to_f64()),
             DataType::Fp8 => each(elements, |value| decode_fp8(encode_fp8(value))),
             DataType::E8M0 => each(elements, |value| decode_e8m0(encode_e8m0(value))),
             _ => each(elements, |value| decode_fp4(encode_fp4(value))),
@@ -127,6 +123,34 @@ pub(crate) fn round<T: Real>(mode: Mode, data_type: DataType, elements: Elements
     }
 }
 
+/// The nearest `Half`, ties to even.
+fn half(value: f64) -> f16 {
+    f16::from_f32(towards_odd(value))
+}
+
+/// The nearest `BFloat16`, ties to even.
+fn brain(value: f64) -> bf16 {
+    bf16::from_f32(towards_odd(value))
+}
+
+/// The value in `f32`, or of its two neighbours there the one with an odd last bit: it lies on the
+/// same side of every tie of a narrower format, so that rounding it once more rounds the value
+/// once (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms
+/// using rounding to odd", 2008). `f16::from_f64` drops the low half of the value first.
+fn towards_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    let bits = nearest.to_bits();
+    if f64::from(nearest) == value || !nearest.is_finite() || bits & 1 == 1 {
+        return nearest;
+    }
+    let is_nearer_to_zero = f64::from(nearest).abs() < value.abs();
+    f32::from_bits(if is_nearer_to_zero {
+        bits + 1
+    } else {
+        bits - 1
+    })
+}
+
 /// The low bits of an integer, as two's complement of the type's width.
 pub(crate) fn wrap(data_type: DataType, value: i64) -> i64 {
     match data_type {
@@ -135,5 +159,39 @@ pub(crate) fn wrap(data_type: DataType, value: i64) -> i64 {
         DataType::UInt8 => i64::from(value as u8),
         DataType::Int4 => i64::from((value as i8) << 4 >> 4),
         _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value just beside a tie of the narrow format rounds to its own side.
+    #[test]
+    fn narrow_types_round_once() {
+        for (bits, tiny) in [(10, 2f64.powi(-40)), (7, 2f64.powi(-50))] {
+            let step = 2f64.powi(-bits);
+            let tie = 1.0 + step / 2.0;
+            let round = |value: f64| match bits {
+                10 => half(value).to_f64(),
+                _ => brain(value).to_f64(),
+            };
+            assert_eq!(round(tie), 1.0);
+            assert_eq!(round(tie + tiny), 1.0 + step);
+            assert_eq!(round(tie - tiny), 1.0);
+            assert_eq!(round(-tie - tiny), -1.0 - step);
+            assert_eq!(round(tie + step), 1.0 + 2.0 * step);
+            assert_eq!(round(tie + step - tiny), 1.0 + step);
+        }
+        assert_eq!(half(2f64.powi(-25)).to_f64(), 0.0);
+        assert_eq!(
+            half(2f64.powi(-25) * (1.0 + 1e-12)).to_f64(),
+            2f64.powi(-24)
+        );
+        assert_eq!(half(65_519.999_999_999).to_f64(), 65504.0);
+        assert!(half(65520.0).is_infinite());
+        assert!(brain(f64::MAX).is_infinite());
+        assert!(half(f64::NAN).is_nan());
+        assert_eq!(half(-1e-300).to_bits(), 0x8000);
     }
 }
