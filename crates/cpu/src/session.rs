@@ -48,6 +48,22 @@ pub struct Observation<'a> {
     pub values: Values<'a>,
 }
 
+impl Observation<'_> {
+    /// The elements as a caller would get them: packed as the declared type, rounded to it where
+    /// they are wider.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        convert::pack(
+            self.data_type,
+            match self.values {
+                Values::Real(values) => Elements::Real(values),
+                Values::Integer(values) => Elements::Integer(values),
+                Values::Boolean(values) => Elements::Boolean(values),
+            },
+        )
+    }
+}
+
 /// Elements as the engine holds them.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'a> {
@@ -57,6 +73,16 @@ pub enum Values<'a> {
     Integer(&'a [i64]),
     /// Booleans, 0 or 1.
     Boolean(&'a [u8]),
+}
+
+impl<'a> Values<'a> {
+    fn of(elements: Elements<'a, f64>) -> Self {
+        match elements {
+            Elements::Real(values) => Self::Real(values),
+            Elements::Integer(values) => Self::Integer(values),
+            Elements::Boolean(values) => Self::Boolean(values),
+        }
+    }
 }
 
 /// An execution unit: memory of its own over a shared plan. One run at a time.
@@ -220,6 +246,25 @@ impl Session {
             return Err(CpuError::NotObservable(Mode::Fast));
         }
         self.execute(inputs, Some(observe))
+    }
+
+    /// An output of the last run as the engine holds it, not rounded to its declared type. `None`
+    /// in the fast mode, before a run, and for unknown names.
+    #[must_use]
+    pub fn output_values(&self, name: &str) -> Option<Values<'_>> {
+        let (Engine::Double(loaded), State::Double(memory)) = (&self.plan.engine, &self.state)
+        else {
+            return None;
+        };
+        let bound = self.bound.as_ref()?;
+        let outputs = loaded.program.graph.outputs();
+        let (_, tensor) = outputs.iter().find(|(found, _)| found == name)?;
+        let root = loaded.program.root(tensor.index());
+        let elements = match loaded.program.homes[root] {
+            Home::Constant => loaded.constant(loaded.program.plain[&root]),
+            _ => memory.get(bound.slots[root]?)?.elements(bound.len(root)),
+        };
+        Some(Values::of(elements))
     }
 
     fn execute(
@@ -396,11 +441,7 @@ fn observation<'a>(
     buffer: &'a Buffer<f64>,
 ) -> Observation<'a> {
     let graph = &loaded.program.graph;
-    let values = match buffer.elements(bound.len(step.output.index())) {
-        Elements::Real(values) => Values::Real(values),
-        Elements::Integer(values) => Values::Integer(values),
-        Elements::Boolean(values) => Values::Boolean(values),
-    };
+    let values = Values::of(buffer.elements(bound.len(step.output.index())));
     Observation {
         node: &graph.nodes()[step.node],
         data_type: graph.data_type(step.output),

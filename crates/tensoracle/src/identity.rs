@@ -7,7 +7,7 @@
 
 use crate::backend::Backend;
 use crate::{EngineBuild, Error};
-use tensoracle_graph::{Graph, InputShape, Layer, Node, Recipe};
+use tensoracle_graph::{Graph, InputShape, Layer, Node, Recipe, Tensor};
 use tensoracle_store::{Conditions, Map, Value};
 
 pub(crate) fn conditions(
@@ -36,6 +36,7 @@ pub(crate) fn conditions(
     conditions.set(&["architecture"], std::env::consts::ARCH);
     // Not in the identity, which has the digest: what the digest is of, for `explain`.
     conditions.describe(&["graph", "layers"], layers(graph)?);
+    conditions.describe(&["tensors"], tensors(graph));
     Ok(conditions)
 }
 
@@ -55,6 +56,29 @@ fn profile(shape: &InputShape) -> Value {
     ]
     .into_iter()
     .collect()
+}
+
+/// Inputs and outputs with types and shapes, −1 for a dimension that is not fixed: what deploys an
+/// engine elsewhere without loading it.
+fn tensors(graph: &Graph) -> Vec<Value> {
+    let tensor = |mode: &str, (name, tensor): &(String, Tensor)| -> Value {
+        let shape = graph.dims(*tensor).iter();
+        let shape: Vec<i64> = shape.map(|dim| dim.fixed().unwrap_or(-1)).collect();
+        [
+            ("name", name.as_str().into()),
+            ("mode", mode.into()),
+            ("type", graph.data_type(*tensor).name().into()),
+            ("shape", Value::from(shape)),
+        ]
+        .into_iter()
+        .collect()
+    };
+    let inputs = graph.inputs().iter().map(|input| tensor("input", input));
+    let outputs = graph
+        .outputs()
+        .iter()
+        .map(|output| tensor("output", output));
+    inputs.chain(outputs).collect()
 }
 
 /// One line a layer, with the digest of what each constant is made of.

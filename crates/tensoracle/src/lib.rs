@@ -43,6 +43,7 @@ mod error;
 mod graph_file;
 mod identity;
 mod io;
+pub mod oracle;
 mod session;
 mod tensor;
 
