@@ -115,6 +115,7 @@ impl Serialize for Entry {
                 let unknown = Value::from("unknown");
                 let limit = header.reference.get(WORKSPACE_LIMIT).unwrap_or(&unknown);
                 map.serialize_entry(WORKSPACE_LIMIT, limit)?;
+                map.serialize_entry("reference", &header.reference)?;
                 map.serialize_entry("weight_paths", weight_paths)?;
             }
             Status::Empty => {}

@@ -3,8 +3,9 @@
 //! All are locks of the operating system on open files (`File::lock`), so the kernel releases
 //! those of a process that dies. A key's lock lies on a file beside the engine; whoever holds it
 //! removes that file before letting go, and whoever then gets the lock of the removed file sees
-//! that the name leads elsewhere and starts anew. A reader's lock lies on the engine itself,
-//! which also works in a folder that cannot be written.
+//! that the name leads elsewhere and starts anew. Where the two cannot be told apart (systems
+//! other than Unix), lock files stay. A reader's lock lies on the engine itself, which also works
+//! in a folder that cannot be written.
 //!
 //! On network file systems the locks are as good as the system makes them: NFS since Linux 2.6.12
 //! carries them to the server, as byte-range locks. Where locks are not supported at all, engines
@@ -144,8 +145,10 @@ impl KeyLock {
 
 impl Drop for KeyLock {
     fn drop(&mut self) {
-        // Failing leaves an unlocked file, which the next builder takes or cleans up.
-        let _ = self.disk.remove(Step::RemoveLock, &self.path);
+        if cfg!(unix) {
+            // Failing leaves an unlocked file, which the next builder takes or cleans up.
+            let _ = self.disk.remove(Step::RemoveLock, &self.path);
+        }
     }
 }
 
@@ -169,7 +172,7 @@ pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
         let here = file.metadata()?;
         Ok((there.dev(), there.ino()) == (here.dev(), here.ino()))
     }
-    // Elsewhere an open file cannot be removed and made anew under its name.
+    // Lock files stay; of an engine it is enough that it has not been removed.
     #[cfg(not(unix))]
     {
         let _ = (there, file);

@@ -136,6 +136,14 @@ impl SavedEngine {
     }
 }
 
+impl Drop for SavedEngine {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock with any process that was forked meanwhile, until it
+        // closes its copy.
+        let _ = self.file.unlock();
+    }
+}
+
 impl Store {
     /// The saved engine with these conditions, or `None` where there is none. Builds nothing and
     /// changes nothing.

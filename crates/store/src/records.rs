@@ -8,7 +8,7 @@
 //! digests.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -244,15 +244,14 @@ impl DigestRecords {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{count}.{TEMPORARY}", std::process::id()));
         let written = encode(body).and_then(|text| {
-            let mut options = OpenOptions::new();
-            let file = options.write(true).create_new(true).open(&temporary)?;
+            let file = disk.create_new(&temporary)?;
             // Cleaning up leaves alone what is locked.
             lock_shared(&file, &temporary);
             disk.write_all(Step::WriteRecord, &file, &temporary, &text)?;
             disk.rename(Step::Publish, &temporary, path)
         });
         written.map_err(|cause| {
-            let _ = std::fs::remove_file(&temporary);
+            let _ = disk.remove_if_there(Step::RemoveLeftover, &temporary);
             StoreError::Io {
                 doing: "record digests in",
                 path: path.to_owned(),

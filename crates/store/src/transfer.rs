@@ -51,7 +51,7 @@ impl Store {
         let temporary = PathBuf::from(temporary);
         let result = self.copy_out(&engine, &temporary, &target, progress);
         if result.is_err() {
-            let _ = std::fs::remove_file(&temporary);
+            let _ = self.disk.remove_if_there(Step::RemoveLeftover, &temporary);
         }
         result.map(|()| (target, engine.header().clone()))
     }

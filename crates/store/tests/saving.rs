@@ -3,11 +3,13 @@
 mod common;
 
 use std::io::{Read as _, Write as _};
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{begin, build, conditions, find, guard, names, plan, saved};
 use tensoracle_progress::{Progress, Silent};
+use tensoracle_store::disk::{Step, Watch};
 use tensoracle_store::{
     BuildOptions, Damage, Map, OnDamage, OpenOptions, Outcome, Read, SavedEngine, Selector, Store,
     StoreError, Value, Verify, Wait,
@@ -399,6 +401,41 @@ fn using_an_engine_is_recorded_in_its_time_only() {
     assert_eq!(std::fs::read(&path).unwrap(), contents);
 }
 
+/// A folder on which every change fails, as on a disk mounted for reading only. Modes would not
+/// do: whoever has all rights may write anywhere.
+struct ReadOnly;
+
+impl Watch for ReadOnly {
+    fn before(&self, _: Step, _: &Path) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_serves_what_it_has() {
+    let base = tempfile::tempdir().unwrap();
+    let store = Store::at(base.path());
+    let bytes = plan(1, 5000);
+    drop(build(&store, &conditions("example", 1), &bytes));
+    let read_only = store.watched(Arc::new(ReadOnly));
+    let engine = saved(begin(
+        &read_only,
+        &conditions("example", 1),
+        BuildOptions::default(),
+    ));
+    assert_eq!(engine.plan(), bytes);
+    engine.record_use();
+    match read_only.begin_build(&conditions("example", 2), BuildOptions::default(), &Silent) {
+        Err(error @ StoreError::NotWritable { .. }) => {
+            let text = error.to_string();
+            assert!(text.contains("cannot save engines in"), "{text}");
+            assert!(text.contains("read-only"), "{text}");
+            assert!(error.hint().unwrap().contains("XDG_CACHE_HOME"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn modes_follow_the_umask() {
@@ -406,7 +443,7 @@ fn modes_follow_the_umask() {
     let base = tempfile::tempdir().unwrap();
     let plain = base.path().join("plain");
     std::fs::File::create(&plain).unwrap();
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
     let store = Store::at(base.path());
     let engine = build(&store, &conditions("example", 1), &plan(1, 10));
     assert_eq!(mode(engine.path()), mode(&plain));
