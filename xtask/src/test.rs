@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let skips = workspace::target().join(format!("skips-{}.txt", std::process::id()));
     std::fs::write(&skips, "").with_context(|| format!("cannot write {}", skips.display()))?;
 
-    let whole: &[String] = &["--workspace".to_owned(), "--no-fail-fast".to_owned()];
+    let whole: &[String] = &["--workspace", "--all-features", "--no-fail-fast"].map(str::to_owned);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut child = Command::new(cargo)
         .current_dir(workspace::root())

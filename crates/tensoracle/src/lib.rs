@@ -58,7 +58,7 @@ pub use io::{
     TensorSpec,
 };
 pub use session::{Outputs, Session};
-pub use tensor::{Element, HostTensor};
+pub use tensor::HostTensor;
 pub use tensoracle_cpu::Mode;
 pub use tensoracle_graph::*;
 pub use tensoracle_progress::{Progress, Silent, Unit};

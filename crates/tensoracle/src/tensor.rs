@@ -2,58 +2,7 @@
 //!
 //! What is left out: constants of a graph, which are not copied (`ConstantSource`).
 
-use crate::{DataType, Error};
-use half::{bf16, f16};
-
-/// A Rust type that a tensor's elements can be read and written as.
-pub trait Element: Copy + 'static {
-    /// The element type.
-    const DATA_TYPE: DataType;
-
-    /// Appends the value as little-endian bytes.
-    fn append_to(self, bytes: &mut Vec<u8>);
-
-    /// The value of as many bytes as [`Self::append_to`] appends.
-    fn from_bytes(bytes: &[u8]) -> Self;
-}
-
-macro_rules! elements {
-    ($($type:ty => $data_type:ident,)*) => {
-        $(impl Element for $type {
-            const DATA_TYPE: DataType = DataType::$data_type;
-
-            fn append_to(self, bytes: &mut Vec<u8>) {
-                bytes.extend_from_slice(&self.to_le_bytes());
-            }
-
-            fn from_bytes(bytes: &[u8]) -> Self {
-                bytes.try_into().map(Self::from_le_bytes).unwrap_or_default()
-            }
-        })*
-    };
-}
-
-elements! {
-    f32 => Float,
-    f16 => Half,
-    bf16 => BFloat16,
-    i8 => Int8,
-    u8 => UInt8,
-    i32 => Int32,
-    i64 => Int64,
-}
-
-impl Element for bool {
-    const DATA_TYPE: DataType = DataType::Bool;
-
-    fn append_to(self, bytes: &mut Vec<u8>) {
-        bytes.push(u8::from(self));
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Self {
-        bytes.first().is_some_and(|byte| *byte != 0)
-    }
-}
+use crate::{DataType, Error, ValuesElement};
 
 /// A tensor in host memory: type, shape, and packed little-endian elements in row-major order.
 ///
@@ -76,7 +25,7 @@ impl HostTensor {
     ///
     /// # Errors
     /// [`Error::Elements`] when their number is not the product of `dims`.
-    pub fn new<T: Element>(
+    pub fn new<T: ValuesElement>(
         dims: impl Into<Vec<u64>>,
         elements: impl AsRef<[T]>,
     ) -> Result<Self, Error> {
@@ -90,7 +39,7 @@ impl HostTensor {
 
     /// A scalar: shape `[]`.
     #[must_use]
-    pub fn scalar<T: Element>(element: T) -> Self {
+    pub fn scalar<T: ValuesElement>(element: T) -> Self {
         let mut bytes = Vec::new();
         element.append_to(&mut bytes);
         Self {
@@ -151,7 +100,7 @@ impl HostTensor {
     ///
     /// # Errors
     /// [`Error::ElementType`] when the tensor has another element type.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+    pub fn to_vec<T: ValuesElement>(&self) -> Result<Vec<T>, Error> {
         if self.data_type != T::DATA_TYPE {
             return Err(Error::ElementType {
                 found: self.data_type,
@@ -176,11 +125,11 @@ impl std::fmt::Debug for HostTensor {
 mod interop {
     //! To and from ndarray's arrays of any memory order.
 
-    use super::{Element, HostTensor};
-    use crate::Error;
+    use super::HostTensor;
+    use crate::{Error, ValuesElement};
     use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
-    impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for HostTensor {
+    impl<T: ValuesElement, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for HostTensor {
         fn from(array: &ArrayBase<S, D>) -> Self {
             let mut bytes = Vec::with_capacity(array.len() * size_of::<T>());
             // Iteration is in logical order, which is row-major.
@@ -201,7 +150,7 @@ mod interop {
         ///
         /// # Errors
         /// [`Error::ElementType`] when the tensor has another element type.
-        pub fn to_array<T: Element>(&self) -> Result<ArrayD<T>, Error> {
+        pub fn to_array<T: ValuesElement>(&self) -> Result<ArrayD<T>, Error> {
             let dims: Vec<usize> = self.dims.iter().map(|&size| size as usize).collect();
             let elements = self.to_vec::<T>()?;
             ArrayD::from_shape_vec(IxDyn(&dims), elements).map_err(|_| Error::Elements {

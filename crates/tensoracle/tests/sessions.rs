@@ -116,3 +116,19 @@ proptest! {
         prop_assert!(session().set_input_shapes(&[("x", &dims)]).is_err() || dims[0] <= 8);
     }
 }
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn arrays_of_any_memory_order_go_in_and_come_out() {
+    use ndarray::{Array2, array};
+    let rows: Array2<f32> = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+    let transposed = rows.t();
+    let tensor = HostTensor::from(&transposed);
+    assert_eq!(tensor.dims(), [3, 2]);
+    assert_eq!(
+        tensor.to_vec::<f32>().unwrap(),
+        [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]
+    );
+    assert_eq!(tensor.to_array::<f32>().unwrap(), transposed.into_dyn());
+    assert!(tensor.to_array::<i32>().is_err());
+}

@@ -81,13 +81,18 @@ impl Graph {
     }
 }
 
-/// A Rust type whose values a constant can be written with.
+/// A Rust type whose values are elements of a tensor: what constants are written with and results
+/// are read as.
 pub trait ValuesElement: Copy + Send + Sync + std::fmt::Debug + 'static {
     /// The element type.
     const DATA_TYPE: DataType;
 
     /// Appends the value as little-endian bytes.
     fn append_to(self, bytes: &mut Vec<u8>);
+
+    /// The value of as many bytes as [`Self::append_to`] appends; the type's zero for any other
+    /// number of bytes.
+    fn from_bytes(bytes: &[u8]) -> Self;
 }
 
 macro_rules! values_element {
@@ -97,6 +102,10 @@ macro_rules! values_element {
 
             fn append_to(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Self {
+                bytes.try_into().map(Self::from_le_bytes).unwrap_or_default()
             }
         })*
     };
@@ -117,6 +126,10 @@ impl ValuesElement for bool {
 
     fn append_to(self, bytes: &mut Vec<u8>) {
         bytes.push(u8::from(self));
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Self {
+        bytes.first().is_some_and(|byte| *byte != 0)
     }
 }
 
