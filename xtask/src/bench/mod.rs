@@ -3,6 +3,7 @@
 //! Each benchmark is a module that returns a `Report`; `report` holds its form and draws it,
 //! `measure` runs things in turn and takes medians.
 
+mod compare;
 mod convert;
 mod cpu;
 mod measure;
@@ -25,6 +26,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Name {
+    /// Comparison of mapped tensors beside the Python original, and beside summing the bytes
+    Compare(compare::Args),
     /// The checkpoint converter beside copying the file, and beside the Python original
     Convert(convert::Args),
     /// The CPU engine beside ONNX Runtime, on the same weights
@@ -36,6 +39,7 @@ enum Name {
 /// `cargo xtask bench`.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let report: Report = match &args.name {
+        Name::Compare(args) => compare::run(args)?,
         Name::Convert(args) => convert::run(args)?,
         Name::Cpu(args) => cpu::run(args)?,
         Name::Store(args) => store::run(args)?,
