@@ -205,10 +205,14 @@ fn is_foldable(graph: &Graph, homes: &[Home], node: &Node) -> bool {
     };
     let mut from = 0u64;
     for input in node.inputs().iter().flatten() {
-        if homes[root(homes, input.index())] != Home::Constant {
+        // A constant reshaped to a size that has a name keeps its elements, but its shape is known
+        // only at run time.
+        let count = elements(*input);
+        let is_constant = homes[root(homes, input.index())] == Home::Constant;
+        let Some(count) = count.filter(|_| is_constant) else {
             return false;
-        }
-        from = from.saturating_add(elements(*input).unwrap_or(0));
+        };
+        from = from.saturating_add(count);
     }
     let most = from.saturating_mul(FOLD_GROWTH).max(FOLD_ELEMENTS);
     elements(node.outputs()[0]).is_some_and(|to| to <= most)
