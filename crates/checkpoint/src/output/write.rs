@@ -1,4 +1,4 @@
-//! The bytes of one output file, written by several threads, each at its own place.
+//! The bytes of one output file, made by several threads and written each at its own place.
 //!
 //! The file is cut into windows of one size. A thread fills a buffer with a window's bytes, which
 //! may be those of many small tensors or of a part of a large one, and writes it at once: copying
@@ -57,6 +57,8 @@ pub(crate) fn write_file(
     let windows = output.len.div_ceil(WINDOW);
     let next = AtomicU64::new(0);
     let failure = Mutex::new(None);
+    // File systems let one thread write to a file at a time, and those that wait there spin.
+    let turn = Mutex::new(());
     let work = || {
         let mut filler = Filler {
             output,
@@ -74,6 +76,7 @@ pub(crate) fn write_file(
                 Err(Error::Cancelled)
             } else {
                 let tensor_bytes = filler.fill(start..output.len.min(start + WINDOW));
+                let _turn = turn.lock().unwrap_or_else(|held| held.into_inner());
                 write_at(file, &filler.window, start)
                     .map(|()| progress.advance(tensor_bytes))
                     .map_err(Error::io("write", &output.path))
