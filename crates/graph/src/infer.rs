@@ -34,14 +34,17 @@ impl Inferred {
         }
     }
 
-    /// With the elements, where they are few and the type holds each of them.
+    /// With the elements, where they are few, surely as many as the shape has, and the type holds
+    /// each of them.
     pub(crate) fn with_value(self, value: Option<Vec<Dim>>) -> Self {
         let holds = |dim: &Dim| match self.data_type {
             DataType::Int64 => true,
             DataType::Int32 => dim.fixed().is_none_or(|size| i32::try_from(size).is_ok()),
             _ => false,
         };
-        let value = value.filter(|value| value.len() <= SHAPE_ELEMENTS && value.iter().all(holds));
+        let count = self.dims.volume().and_then(|volume| volume.fixed());
+        let fits = |len: usize| len <= SHAPE_ELEMENTS && count == i64::try_from(len).ok();
+        let value = value.filter(|value| fits(value.len()) && value.iter().all(holds));
         Self { value, ..self }
     }
 }

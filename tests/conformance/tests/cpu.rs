@@ -1,8 +1,10 @@
 //! All cases on the CPU engine, in each of its modes, with sizes fixed and named.
 
 use std::slice::from_ref;
-use tensoracle_conformance::{Array, Backend, Case, Precision, Sizes, Values, cases, failures};
-use tensoracle_cpu::{Input, Mode, Plan};
+use tensoracle_conformance::{
+    Array, Backend, Bound, Case, Precision, Sizes, Values, cases, failures,
+};
+use tensoracle_cpu::{Input, Mode, Observation, Plan, Values as Observed};
 use tensoracle_graph::Graph;
 
 struct Cpu;
@@ -94,6 +96,67 @@ fn a_wrong_element_fails_every_case() {
             assert!(names.is_empty(), "{layer}: {names:?}");
         }
     }
+}
+
+/// What the layer behind the first output computed in the exact mode, before anything is rounded.
+fn unrounded(case: &Case) -> Option<Vec<f64>> {
+    let graph = case.graph(Sizes::Fixed).unwrap()?;
+    let (_, output) = graph.outputs()[0];
+    let producer = graph.producer(output)?.name().to_owned();
+    let plan = Plan::compile(&graph, Mode::Exact).unwrap();
+    let bytes: Vec<_> = case.inputs.iter().map(Array::to_bytes).collect();
+    let given: Vec<_> = graph
+        .inputs()
+        .iter()
+        .zip(&bytes)
+        .map(|((name, tensor), bytes)| Input {
+            name,
+            data_type: graph.data_type(*tensor),
+            bytes,
+        })
+        .collect();
+    let mut seen = None;
+    let mut observe = |observation: Observation<'_>| {
+        if let (true, Observed::Real(values)) =
+            (observation.node.name() == producer, observation.values)
+        {
+            seen = Some(values.to_vec());
+        }
+    };
+    plan.session().run_observed(&given, &mut observe).unwrap();
+    seen
+}
+
+/// The exact mode is NumPy's float64 to twelve digits, which packing to f32 would hide.
+#[test]
+fn the_exact_mode_is_exact() {
+    let mut compared = 0;
+    for (layer, cases) in cases::all() {
+        for case in &cases {
+            let Bound::Layer { absolute, .. } = case.bound else {
+                continue;
+            };
+            let (Some(found), Values::Real(expected)) = (unrounded(case), &case.expected[0].values)
+            else {
+                continue;
+            };
+            assert_eq!(found.len(), expected.len(), "{layer}: {}", case.name);
+            let differs = |(found, expected): (&f64, &f64)| {
+                let bound = absolute * 1e-6 + expected.abs() * 1e-12;
+                let both_nan = found.is_nan() && expected.is_nan();
+                !(both_nan || found == expected || (found - expected).abs() <= bound)
+            };
+            if let Some((found, expected)) = found.iter().zip(expected).find(|pair| differs(*pair))
+            {
+                panic!(
+                    "{layer}: {}: found {found:e}, expected {expected:e}",
+                    case.name
+                );
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 800, "{compared} cases compared");
 }
 
 fn check(precision: Precision, sizes: Sizes, cases: &[Case]) {

@@ -59,7 +59,7 @@ fn concatenation_adds_along_its_axis() {
     );
     assert_eq!(joined(&[a.clone(), a.clone()], -2), "float[2·n, 3]");
     assert_eq!(joined(&[a.clone(), float(dims![0, 3])], 0), "float[n, 3]");
-    assert_eq!(joined(&[a.clone()], 0), "float[n, 3]");
+    assert_eq!(joined(std::slice::from_ref(&a), 0), "float[n, 3]");
     assert_eq!(
         joined(&[a.clone(), float(dims![4, 3])], 1),
         "float[4, 6] where n = 4"

@@ -1,6 +1,7 @@
 //! Tests of graphs from outside: what layers infer and refuse, names, listings, drawings, digests
 //! and definitions.
 
+mod attempt;
 mod common;
 mod definition;
 mod digest;

@@ -384,6 +384,20 @@ fn elements_that_would_wrap_are_not_followed() {
 }
 
 #[test]
+fn elements_of_an_unknown_number_are_not_followed() {
+    let mut graph = Graph::new();
+    let x = graph
+        .add_input("x", DataType::Float, dims!["n", 4])
+        .unwrap();
+    let shape = graph.add_shape(x).unwrap();
+    let n = graph.add_slice(shape, Slice::new([0], [1], [1])).unwrap();
+    // Two elements as `n`, which is then 2.
+    let reshaped = graph.add_shuffle_to(shape, n, Shuffle::default()).unwrap();
+    assert_eq!(described(&graph, reshaped), "int64[n] where n = 2");
+    assert_eq!(graph.shape_value(reshaped), None);
+}
+
+#[test]
 fn long_vectors_are_not_followed() {
     let mut graph = Graph::new();
     let mut joined = graph.add_constant(Values::new([64], [1i64; 64])).unwrap();

@@ -3,7 +3,7 @@
 use super::joined;
 use crate::Case;
 use crate::case::float;
-use tensoracle_graph::{ElementWiseOperation, ReduceOperation, Values};
+use tensoracle_graph::{ElementWiseOperation, ReduceOperation, Values, SampleMode, Shuffle, Slice};
 
 /// The layer's cases.
 #[must_use]
@@ -13,6 +13,18 @@ pub fn cases() -> Vec<Case> {
 
 fn by_hand() -> Vec<Case> {
     vec![
+        Case::new(
+            "by hand/reshaped to a size known at run time",
+            [float(&[5], &[0.0; 5])],
+            [float(&[7], &[1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.0])],
+            |g, x| {
+                let size = g.add_shape(x[0])?;
+                let c = g.add_constant(Values::new([5], [1.0f32, 2.0, 3.0, 4.0, 5.0]))?;
+                let reshaped = g.add_shuffle_to(c, size, Shuffle::default())?;
+                let slice = Slice::new([-1], [7], [1]).mode(SampleMode::Clamp);
+                Ok(vec![g.add_slice(reshaped, slice)?])
+            },
+        ),
         Case::new(
             "by hand/an output itself",
             [],
