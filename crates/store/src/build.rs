@@ -80,20 +80,28 @@ impl Store {
     ) -> Result<Outcome, StoreError> {
         let paths = self.paths(conditions);
         let mut waiting = Waiting::new(conditions.name(), options.wait, progress);
-        let mut look = !options.force;
+        let mut damage = None;
         loop {
-            // Before asking for the lock, so that a folder that cannot be written serves too.
-            if look {
+            // Before asking for the lock, so that a folder that cannot be written serves too. Not
+            // again at each turn of waiting when it is damaged: it may be large.
+            if !options.force && damage.is_none() {
                 match self.reusable(conditions, options)? {
                     Reusable::Yes(engine) => return Ok(Outcome::Saved(*engine)),
                     Reusable::Absent => {}
-                    // Not again at each turn of waiting: it may be large.
-                    Reusable::Damaged(_) => look = false,
+                    Reusable::Damaged(error) => damage = Some(error),
                 }
             }
-            match self.lock_key(&paths)? {
-                Attempt::Held(lock) => return self.under_lock(conditions, options, paths, lock),
-                Attempt::Busy(owner) => waiting.step(owner)?,
+            match self.lock_key(&paths) {
+                Ok(Attempt::Held(lock)) => {
+                    return self.under_lock(conditions, options, paths, lock);
+                }
+                Ok(Attempt::Busy(owner)) => waiting.step(owner)?,
+                Err(error) => {
+                    if let Some(damage) = damage {
+                        tracing::warn!(error = %damage, "a damaged saved engine stays in place");
+                    }
+                    return Err(error);
+                }
             }
         }
     }
