@@ -3,8 +3,10 @@
 
 mod attempt;
 mod common;
+mod convolution;
 mod definition;
 mod digest;
+mod digest_layers;
 mod faults;
 mod hostile;
 mod inference;
