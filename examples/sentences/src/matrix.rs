@@ -67,7 +67,9 @@ fn cell(value: f64) -> String {
     let heat = HEAT.iter().find(|(most, _)| value <= *most);
     let colour = heat.map_or(HOTTEST, |(_, colour)| *colour);
     let style = Style::new().color256(231).on_color256(colour);
-    style.apply_to(format!("{value:>5.2} ")).to_string()
+    // No minus sign before what is rounded to zero.
+    let rounded = (value * 100.0).round() / 100.0 + 0.0;
+    style.apply_to(format!("{rounded:>5.2} ")).to_string()
 }
 
 impl fmt::Display for Matrix<'_> {

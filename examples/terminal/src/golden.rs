@@ -25,9 +25,9 @@ impl Golden {
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         let bytes = self.0.tensor(name)?.cast(Element::F64)?.to_vec()?;
         let numbers = bytes.chunks_exact(size_of::<f64>());
-        Ok(numbers
+        numbers
             .map(|bytes| Ok(f64::from_le_bytes(bytes.try_into()?)))
-            .collect::<Result<_>>()?)
+            .collect()
     }
 
     /// What the file says under a heading.
