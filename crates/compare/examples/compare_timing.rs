@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tensoracle_compare::{Element, TensorRef, Tolerance, compare_outputs};
-use tensoracle_kernels::{Vectorized, vectorized};
+use tensoracle_kernels::compare::{Vectorized, vectorized};
 use tensoracle_tensorfile::{TensorData, TensorFile, write};
 
 const RUNS: usize = 7;

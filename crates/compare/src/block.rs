@@ -7,15 +7,14 @@
 //! What is left out: decoding, and the combination of blocks.
 
 use crate::TensorRef;
-use crate::decode::{decode, wide_differences};
+use crate::decode::{decode, is_wide, wide_differences};
 use crate::histogram;
 use crate::sums::{RunningSum, Scaled, exponent_of, times_power_of_two};
 use std::ops::Range;
-use tensoracle_element::Element;
 
 /// Elements in a block: small enough that its values and the histogram's busy part share the
 /// innermost cache, large enough that what is done once a block costs little.
-pub(crate) const BLOCK: usize = 512;
+pub(crate) use tensoracle_kernels::compare::BLOCK;
 
 /// Independent partial sums: enough that vectors of any width need not wait for one another.
 /// Fixed, so that every processor adds in the same order.
@@ -93,7 +92,7 @@ pub(crate) struct Found {
     pub(crate) worst_spacings: f64,
     /// Elements outside the limits.
     pub(crate) outside: u64,
-    /// Whether some relative error exceeds the one in the limits.
+    /// Whether some relative error exceeds the one in the limits, or may.
     pub(crate) relative_improves: bool,
 }
 
@@ -127,7 +126,6 @@ impl Block {
         ] {
             decode(element, bytes, out);
         }
-        let is_wide = |element| matches!(element, Element::I64 | Element::U64);
         if is_wide(candidate.0) || is_wide(reference.0) {
             wide_differences(candidate, reference, &mut self.difference);
         } else {
@@ -155,9 +153,6 @@ impl Block {
             products: sum(candidate, reference, |c, r| c * r),
         };
         let outside = count(difference, reference, |d, r| limits.exceeded_by(d.abs(), r));
-        let relative = count(difference, reference, |d, r| {
-            (d.abs() > limits.relative_error * r.abs()) & (r != 0.0)
-        });
         for (bin, error) in self.bins.iter_mut().zip(difference) {
             *bin = histogram::bin_of(error.abs());
         }
@@ -166,8 +161,15 @@ impl Block {
             worst: largest(difference, difference, |d, _| d.abs()),
             worst_spacings: largest(difference, reference, |d, r| limits.spacings(d.abs(), r)),
             outside,
-            relative_improves: relative > 0,
+            relative_improves: self.exceeds_relative_error(limits),
         }
+    }
+
+    /// Whether some element has a relative error beyond the limit, a reference of zero having none.
+    #[inline(always)]
+    pub(crate) fn exceeds_relative_error(&self, limits: &Limits) -> bool {
+        let exceeds = |d: f64, r: f64| (d.abs() > limits.relative_error * r.abs()) & (r != 0.0);
+        count(&self.difference, &self.reference, exceeds) > 0
     }
 
     /// The first element that `wanted` is true of.
@@ -241,6 +243,15 @@ impl Block {
 }
 
 impl Found {
+    /// Whether the sums are what they claim to be, as far as they show it: a sum of zero may be
+    /// that of zeros or of numbers whose squares underflow.
+    #[inline(always)]
+    pub(crate) fn is_sound_at_sight(&self) -> bool {
+        (SOUND.contains(&self.sums.squares) || self.worst == 0.0 && self.sums.squares == 0.0)
+            && SOUND.contains(&self.sums.candidate_squares)
+            && SOUND.contains(&self.sums.reference_squares)
+    }
+
     /// Whether the sums are what they claim to be.
     #[inline(always)]
     pub(crate) fn is_sound(&self, block: &Block) -> bool {

@@ -113,6 +113,11 @@ fn e4m3_to_f64(bits: u8) -> f64 {
     f64::from(f32::from_bits(value | (u32::from(bits) & 0x80) << 24))
 }
 
+/// Whether a type has integers that `f64` does not hold exactly.
+pub(crate) const fn is_wide(element: Element) -> bool {
+    matches!(element, Element::I64 | Element::U64)
+}
+
 /// The differences of two blocks of integers of which one at least is 64 bits wide, rounded once:
 /// the halves of 32 bits differ by integers that `f64` holds exactly.
 #[inline(always)]

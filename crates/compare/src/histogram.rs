@@ -3,35 +3,25 @@
 
 use crate::block::BLOCK;
 use serde::{Serialize, Serializer};
-
-/// Bits of the significand that tell bins apart. Bins are then at most 1/64 wide relative to
-/// their lower bound, so that their middle is within 0.8% of everything in them.
-const SIGNIFICAND_BITS: u32 = 6;
-
-/// Bins for all non-negative `f64` values.
-pub(crate) const BINS: usize = 1 << (11 + SIGNIFICAND_BITS);
+use tensoracle_kernels::compare::{BANKS, BIN_BITS, BINS, Counts};
 
 /// The bin of infinity; those beyond it would be of NaN and stay empty.
-const BINS_BELOW_INFINITY: usize = 2047 << SIGNIFICAND_BITS;
-
-/// Separate counts for neighbouring elements: incrementing the same counter twice in a row waits
-/// for the first to be stored.
-const BANKS: usize = 4;
+const BINS_BELOW_INFINITY: usize = 2047 << BIN_BITS;
 
 /// The bin of a non-negative number: its exponent and the first bits of its significand.
 #[inline(always)]
 pub(crate) fn bin_of(magnitude: f64) -> u32 {
-    (magnitude.to_bits() >> (52 - SIGNIFICAND_BITS)) as u32
+    (magnitude.to_bits() >> (52 - BIN_BITS)) as u32
 }
 
 /// The smallest number in a bin.
 fn lower_bound(bin: usize) -> f64 {
-    f64::from_bits((bin as u64) << (52 - SIGNIFICAND_BITS))
+    f64::from_bits((bin as u64) << (52 - BIN_BITS))
 }
 
 /// Counts under way, of one thread.
 pub(crate) struct Counter {
-    banks: Vec<[u32; BINS]>,
+    banks: Box<Counts>,
     counts: Vec<u64>,
     /// Elements in `banks`, which must not overflow.
     pending: u32,
@@ -41,7 +31,7 @@ impl Counter {
     pub(crate) fn new() -> Self {
         // Zeroed pages that are never counted in are never made.
         Self {
-            banks: vec![[0; BINS]; BANKS],
+            banks: bytemuck::zeroed_box(),
             counts: vec![0; BINS],
             pending: 0,
         }
@@ -50,29 +40,24 @@ impl Counter {
     /// Counts a block of bins.
     #[inline(always)]
     pub(crate) fn count(&mut self, bins: &[u32; BLOCK]) {
-        const MASK: u32 = BINS as u32 - 1;
-        let [a, b, c, d] = &mut self.banks[..] else {
-            return;
-        };
-        for &[first, second, third, fourth] in bins.as_chunks::<BANKS>().0 {
-            a[(first & MASK) as usize] += 1;
-            b[(second & MASK) as usize] += 1;
-            c[(third & MASK) as usize] += 1;
-            d[(fourth & MASK) as usize] += 1;
+        let banks = self.room_for_a_block();
+        for (place, &bin) in bins.iter().enumerate() {
+            banks[place % BANKS][bin as usize % BINS] += 1;
         }
-        self.pending += BLOCK as u32;
+    }
+
+    /// The counts, for one more block to be counted in.
+    #[inline(always)]
+    pub(crate) fn room_for_a_block(&mut self) -> &mut Counts {
         if self.pending > u32::MAX - BLOCK as u32 {
             self.flush();
         }
-    }
-
-    /// Counts elements without an error.
-    pub(crate) fn count_zeros(&mut self, elements: u64) {
-        self.counts[0] += elements;
+        self.pending += BLOCK as u32;
+        &mut self.banks
     }
 
     fn flush(&mut self) {
-        for bank in &mut self.banks {
+        for bank in self.banks.iter_mut() {
             for (count, pending) in self.counts.iter_mut().zip(bank) {
                 *count += u64::from(std::mem::take(pending));
             }

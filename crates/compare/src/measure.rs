@@ -1,15 +1,18 @@
 //! The pass over two whole tensors: in chunks on all cores, each a row of blocks, combined in
 //! order so that the result does not depend on the number of threads.
 
-use crate::block::{BLOCK, Block, Limits, Sums};
-use crate::decode::Precision;
+use crate::block::{BLOCK, Block, Found, Limits, Sums};
+use crate::decode::{Precision, decode, is_wide};
 use crate::histogram::{Counter, Histogram};
 use crate::sums::{RunningSum, Scaled};
 use crate::{CompareError, TensorRef, Tolerance};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use tensoracle_kernels::{Vectorized, prefetch, vectorized};
+use tensoracle_element::Element;
+use tensoracle_kernels::compare::{
+    BlockLimits, Side, Vectorized, compare_block, compares_blocks, prefetch, vectorized,
+};
 use tensoracle_progress::Progress;
 
 /// Elements in a chunk: enough that handing it out costs nothing against measuring it.
@@ -153,33 +156,54 @@ impl Vectorized for Chunk<'_> {
     #[inline(always)]
     fn run(self) -> Part {
         let (candidate, reference) = (self.candidate, self.reference);
-        let precision = Precision::of(candidate.element());
         let mut limits = Limits {
             absolute: self.tolerance.map_or(0.0, Tolerance::absolute),
             relative: self.tolerance.map_or(0.0, Tolerance::relative),
             relative_error: 0.0,
-            min_normal: precision.min_normal(),
+            min_normal: Precision::of(candidate.element()).min_normal(),
         };
         let mut part = Part::default();
         let mut block = Block::zero();
+        let mut quick = Quick::default();
         for start in self.range.clone().step_by(BLOCK) {
-            let end = self.range.end.min(start + BLOCK);
-            block.load(candidate, reference, start..end);
-            let next = end..self.range.end.min(end + BLOCK);
+            let range = start..self.range.end.min(start + BLOCK);
+            let next = range.end..self.range.end.min(range.end + BLOCK);
             prefetch(candidate.bytes_of(next.clone()));
             prefetch(reference.bytes_of(next));
-            let mut found = block.pass(&limits);
+            let quick_found = quick.measure(
+                &mut block,
+                candidate,
+                reference,
+                range.clone(),
+                &limits,
+                self.counter,
+            );
+            if let Some(found) = quick_found
+                && found.is_sound_at_sight()
+                && !part.improves_with(&found)
+            {
+                part.add_quiet(&found);
+                continue;
+            }
+            // Something must be looked for, or looked at with care.
+            block.load(candidate, reference, range);
+            let mut found = match quick_found {
+                Some(found) => found,
+                None => block.pass(&limits),
+            };
             let mut sound = found.is_sound(&block);
-            if !sound && part.nonfinite.take_out_of(&mut block, start as u64) {
+            if !sound {
+                quick.forget();
+                part.nonfinite.take_out_of(&mut block, start as u64);
                 found = block.pass(&limits);
                 sound = found.is_sound(&block);
             }
-            if sound {
-                part.sums
-                    .add(found.sums.map(|value| Scaled { value, exponent: 0 }));
-            } else {
+            if !sound {
                 part.sums.add(block.scaled_sums());
                 found.worst_spacings = block.worst_spacings(&limits);
+            } else {
+                part.sums
+                    .add(found.sums.map(|value| Scaled { value, exponent: 0 }));
             }
             part.outside += found.outside;
             part.worst_spacings = part.worst_spacings.max(found.worst_spacings);
@@ -187,7 +211,7 @@ impl Vectorized for Chunk<'_> {
                 part.find_worst_absolute(&block, found.worst, start as u64);
             }
             // A difference that overflowed is beyond what the pass compares.
-            if found.relative_improves || !sound {
+            if found.relative_improves && block.exceeds_relative_error(&limits) || !sound {
                 part.find_worst_relative(&block, start as u64);
                 limits.relative_error = part
                     .worst_relative
@@ -198,17 +222,136 @@ impl Vectorized for Chunk<'_> {
                     .position(|_, r, d| limits.exceeded_by(d.abs(), r))
                     .map(|i| start as u64 + i as u64);
             }
-            if found.worst == 0.0 {
-                self.counter.count_zeros(BLOCK as u64);
-            } else {
+            if !quick.will_count() {
                 self.counter.count(&block.bins);
             }
         }
+        quick.finish(self.counter);
         part
     }
 }
 
+/// The way of almost all blocks where the processor has one: measured in registers, their bins
+/// counted while the next block is measured.
+struct Quick {
+    is_open: bool,
+    bins: [[u32; BLOCK]; 2],
+    current: usize,
+    /// Whether the current bins are still to be counted.
+    uncounted: bool,
+}
+
+impl Default for Quick {
+    fn default() -> Self {
+        Self {
+            is_open: compares_blocks(),
+            bins: [[0; BLOCK]; 2],
+            current: 0,
+            uncounted: false,
+        }
+    }
+}
+
+impl Quick {
+    /// Measures a whole block; `None` where only the other way is open. What is not `f32` is
+    /// decoded into `block` first.
+    #[inline(always)]
+    fn measure(
+        &mut self,
+        block: &mut Block,
+        candidate: TensorRef<'_>,
+        reference: TensorRef<'_>,
+        range: Range<usize>,
+        limits: &Limits,
+        counter: &mut Counter,
+    ) -> Option<Found> {
+        let wide = is_wide(candidate.element()) || is_wide(reference.element());
+        if !self.is_open || wide || range.len() < BLOCK {
+            self.finish(counter);
+            return None;
+        }
+        let candidate = side(candidate, range.clone(), &mut block.candidate);
+        let reference = side(reference, range, &mut block.reference);
+        let (first, second) = self.bins.split_at_mut(1);
+        let (before, bins) = match self.current {
+            0 => (&first[0], &mut second[0]),
+            _ => (&second[0], &mut first[0]),
+        };
+        let before = self.uncounted.then(|| (before, counter.room_for_a_block()));
+        let limits = BlockLimits {
+            absolute: limits.absolute,
+            relative: limits.relative,
+            relative_error: limits.relative_error,
+            min_normal: limits.min_normal,
+        };
+        let found = compare_block(candidate, reference, &limits, bins, before)?;
+        self.current = 1 - self.current;
+        self.uncounted = true;
+        Some(Found {
+            sums: Sums {
+                difference: found.difference,
+                absolute: found.absolute,
+                squares: found.squares,
+                candidate_squares: found.candidate_squares,
+                reference_squares: found.reference_squares,
+                products: found.products,
+            },
+            worst: found.worst,
+            worst_spacings: found.worst_spacings,
+            outside: found.outside,
+            relative_improves: found.relative_improves,
+        })
+    }
+
+    /// Counts what is still to be counted.
+    #[inline(always)]
+    fn finish(&mut self, counter: &mut Counter) {
+        if std::mem::take(&mut self.uncounted) {
+            counter.count(&self.bins[self.current]);
+        }
+    }
+
+    /// Drops the bins of a block whose values turned out to need care.
+    fn forget(&mut self) {
+        self.uncounted = false;
+    }
+
+    fn will_count(&self) -> bool {
+        self.uncounted
+    }
+}
+
+/// A block of one side for the quick way: as it is, or decoded.
+#[inline(always)]
+fn side<'a>(tensor: TensorRef<'a>, range: Range<usize>, decoded: &'a mut [f64; BLOCK]) -> Side<'a> {
+    let bytes = tensor.bytes_of(range);
+    if tensor.element() == Element::F32
+        && let Some(bytes) = bytes.as_array()
+    {
+        return Side::Single(bytes);
+    }
+    decode(tensor.element(), bytes, decoded);
+    Side::Double(decoded)
+}
+
 impl Part {
+    /// Whether a block has something that must be found in it.
+    #[inline(always)]
+    fn improves_with(&self, found: &Found) -> bool {
+        found.worst > self.worst_absolute.map_or(0.0, |worst| worst.error)
+            || found.relative_improves
+            || found.outside > 0 && self.first_outside.is_none()
+    }
+
+    /// Adds a sound block in which nothing must be found.
+    #[inline(always)]
+    fn add_quiet(&mut self, found: &Found) {
+        self.sums
+            .add(found.sums.map(|value| Scaled { value, exponent: 0 }));
+        self.worst_spacings = self.worst_spacings.max(found.worst_spacings);
+        self.outside += found.outside;
+    }
+
     #[cold]
     fn find_worst_absolute(&mut self, block: &Block, worst: f64, start: u64) {
         let position = block.position(|_, _, d| d.abs() == worst);
@@ -274,11 +417,9 @@ impl NonFinite {
         self.both_nan + self.same_infinity + self.differing
     }
 
-    /// Counts a block's elements that are not finite and makes both sides zero there. Whether
-    /// there were any.
+    /// Counts a block's elements that are not finite and makes both sides zero there.
     #[cold]
-    fn take_out_of(&mut self, block: &mut Block, start: u64) -> bool {
-        let before = self.positions();
+    fn take_out_of(&mut self, block: &mut Block, start: u64) {
         for i in 0..BLOCK {
             let (c, r) = (block.candidate[i], block.reference[i]);
             if c.is_finite() && r.is_finite() {
@@ -298,6 +439,5 @@ impl NonFinite {
             block.reference[i] = 0.0;
             block.difference[i] = 0.0;
         }
-        self.positions() > before
     }
 }

@@ -1,6 +1,13 @@
-//! What loops that live outside this crate need of the processor: to be compiled for its widest
-//! instructions, and to have memory fetched ahead of them. Made for the comparison of tensors,
-//! whose loops are plain Rust and stay there.
+//! What the comparison of tensors needs of the processor. Most of its loops are plain Rust and
+//! live with it: they need to be compiled for the widest instructions and to have memory fetched
+//! ahead of them. The innermost one is in `block`, in registers.
+
+mod block;
+
+pub use block::{
+    BANKS, BIN_BITS, BINS, BLOCK, BlockFound, BlockLimits, Counts, Side, compare_block,
+    compares_blocks,
+};
 
 use crate::level::{Kernel, dispatch};
 

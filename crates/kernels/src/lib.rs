@@ -16,7 +16,7 @@
 //! entering a pool from outside costs more than many of these calls.
 
 mod activation;
-mod compare;
+pub mod compare;
 mod conv;
 mod fold;
 mod gemm;
@@ -31,7 +31,6 @@ mod rows;
 mod scratch;
 
 pub use activation::Activation;
-pub use compare::{Vectorized, prefetch, vectorized};
 pub use conv::{ConvAxis, ConvShape, ConvShapeError, ConvWeights, conv, pack_conv_weights};
 pub use gemm::{
     BatchDim, Bias, Epilogue, MatMut, MatRef, Operand, Packed, gemm, gemm_batched, pack_b,
