@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{cache, compare, convert, graph, inspect, run};
+use commands::{cache, compare, convert, export_triton, graph, inspect, run};
 use terminal::Terminal;
 
 /// Build, save, inspect and run engines from graphs over safetensors weights.
@@ -39,6 +39,8 @@ enum Command {
     Compare(compare::Arguments),
     /// Convert a PyTorch checkpoint to safetensors, without torch
     Convert(convert::Arguments),
+    /// Export a saved TensorRT engine to a Triton model repository
+    ExportTriton(export_triton::Arguments),
     /// Print or draw an exported graph, or a saved engine's
     Graph(graph::Arguments),
     /// Say what a file is: a saved engine, a TensorRT plan, a wrapped plan
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Cache(arguments) => cache::run(arguments, &terminal),
         Command::Compare(arguments) => Ok(compare::run(&arguments, &terminal)),
         Command::Convert(arguments) => convert::run(arguments, &terminal),
+        Command::ExportTriton(arguments) => export_triton::run(arguments, &terminal),
         Command::Graph(arguments) => graph::run(arguments, &terminal),
         Command::Inspect(arguments) => inspect::run(arguments, &terminal),
         Command::Run(arguments) => run::run(arguments, &terminal),
