@@ -16,7 +16,7 @@ use tensoracle_kernels::compare::{
 use tensoracle_progress::Progress;
 
 /// Elements in a chunk: enough that handing it out costs nothing against measuring it.
-const CHUNK: usize = 128 * BLOCK;
+const CHUNK: usize = 256 * BLOCK;
 
 /// Most chunks of one comparison: bounds what is kept of them, however large the tensors.
 const MAX_CHUNKS: usize = 1 << 14;
@@ -167,9 +167,6 @@ impl Vectorized for Chunk<'_> {
         let mut quick = Quick::default();
         for start in self.range.clone().step_by(BLOCK) {
             let range = start..self.range.end.min(start + BLOCK);
-            let next = range.end..self.range.end.min(range.end + BLOCK);
-            prefetch(candidate.bytes_of(next.clone()));
-            prefetch(reference.bytes_of(next));
             let quick_found = quick.measure(
                 &mut block,
                 candidate,
@@ -186,11 +183,12 @@ impl Vectorized for Chunk<'_> {
                 continue;
             }
             // Something must be looked for, or looked at with care.
-            block.load(candidate, reference, range);
-            let mut found = match quick_found {
-                Some(found) => found,
-                None => block.pass(&limits),
-            };
+            block.load(candidate, reference, range.clone());
+            let mut found = quick_found.unwrap_or_else(|| {
+                prefetch(candidate.bytes_after(range.end));
+                prefetch(reference.bytes_after(range.end));
+                block.pass(&limits)
+            });
             let mut sound = found.is_sound(&block);
             if !sound {
                 quick.forget();
@@ -324,12 +322,13 @@ impl Quick {
 /// A block of one side for the quick way: as it is, or decoded.
 #[inline(always)]
 fn side<'a>(tensor: TensorRef<'a>, range: Range<usize>, decoded: &'a mut [f64; BLOCK]) -> Side<'a> {
-    let bytes = tensor.bytes_of(range);
+    let bytes = tensor.bytes_of(range.clone());
     if tensor.element() == Element::F32
         && let Some(bytes) = bytes.as_array()
     {
         return Side::Single(bytes);
     }
+    prefetch(tensor.bytes_after(range.end));
     decode(tensor.element(), bytes, decoded);
     Side::Double(decoded)
 }

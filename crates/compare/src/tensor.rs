@@ -1,6 +1,7 @@
 //! What is compared: a tensor's elements, wherever they lie.
 
 use crate::CompareError;
+use crate::block::BLOCK;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::ops::Range;
@@ -69,6 +70,14 @@ impl<'a> TensorRef<'a> {
             .unwrap_or_default()
     }
 
+    /// The bytes of the block of elements from `start` on, or of what there is of it.
+    #[inline(always)]
+    pub(crate) fn bytes_after(&self, start: usize) -> &'a [u8] {
+        let size = self.element.size();
+        let end = self.bytes.len().min((start + BLOCK) * size);
+        self.bytes.get(start * size..end).unwrap_or_default()
+    }
+
     /// How many elements it has.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -87,7 +96,7 @@ impl<'a> TensorRef<'a> {
             Element::U64 => Value::Unsigned(wide()?),
             Element::I64 => Value::Signed(wide()?.cast_signed()),
             narrow => {
-                let mut out = [0.0; crate::block::BLOCK];
+                let mut out = [0.0; BLOCK];
                 crate::decode::decode(narrow, bytes, &mut out);
                 match narrow.kind() {
                     tensoracle_element::Kind::Floating => Value::Float(out[0]),

@@ -106,36 +106,68 @@ mod avx512 {
     /// How far ahead memory is fetched, in bytes.
     const AHEAD: usize = 4096;
 
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    fn load(side: Side<'_>, at: usize) -> __m512d {
-        match side {
-            Side::Single(bytes) => {
-                let lanes: &[u8; 4 * LANES] = bytes[4 * at..][..4 * LANES].as_array().unwrap();
-                // SAFETY: the 32 bytes are there, and the load needs no alignment.
-                _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(lanes.as_ptr().cast()) })
-            }
-            Side::Double(values) => {
-                let lanes: &[f64; LANES] = values[at..][..LANES].as_array().unwrap();
-                // SAFETY: the eight values are there, and the load needs no alignment.
-                unsafe { _mm512_loadu_pd(lanes.as_ptr()) }
-            }
-        }
+    /// Where values come from; one type for each, so that each has a loop of its own.
+    trait Source: Copy {
+        /// The eight values from `at` on.
+        ///
+        /// # Safety
+        /// The processor has AVX-512 F.
+        unsafe fn load(self, at: usize) -> __m512d;
+
+        fn prefetch(self, at: usize);
     }
 
-    #[inline]
-    fn prefetch(side: Side<'_>, at: usize) {
-        if let Side::Single(bytes) = side {
-            let ahead = bytes.as_ptr().wrapping_add(4 * at + AHEAD);
+    impl Source for &[u8; 4 * BLOCK] {
+        #[inline(always)]
+        unsafe fn load(self, at: usize) -> __m512d {
+            let lanes = &self[4 * at..][..4 * LANES];
+            // SAFETY: the 32 bytes are there, and the load needs no alignment; the caller promises
+            // the instructions.
+            unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(lanes.as_ptr().cast())) }
+        }
+
+        #[inline(always)]
+        fn prefetch(self, at: usize) {
+            let ahead = self.as_ptr().wrapping_add(4 * at + AHEAD);
             // SAFETY: a prefetch accesses nothing that could be observed and faults nowhere.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
         }
+    }
+
+    impl Source for &[f64; BLOCK] {
+        #[inline(always)]
+        unsafe fn load(self, at: usize) -> __m512d {
+            let lanes = &self[at..][..LANES];
+            // SAFETY: the eight values are there, and the load needs no alignment; the caller
+            // promises the instructions.
+            unsafe { _mm512_loadu_pd(lanes.as_ptr()) }
+        }
+
+        #[inline(always)]
+        fn prefetch(self, _: usize) {}
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     pub(super) fn pass(
         candidate: Side<'_>,
         reference: Side<'_>,
+        limits: &BlockLimits,
+        bins: &mut [u32; BLOCK],
+        before: Option<(&[u32; BLOCK], &mut Counts)>,
+    ) -> BlockFound {
+        match (candidate, reference) {
+            (Side::Single(c), Side::Single(r)) => pass_over(c, r, limits, bins, before),
+            (Side::Single(c), Side::Double(r)) => pass_over(c, r, limits, bins, before),
+            (Side::Double(c), Side::Single(r)) => pass_over(c, r, limits, bins, before),
+            (Side::Double(c), Side::Double(r)) => pass_over(c, r, limits, bins, before),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    fn pass_over(
+        candidate: impl Source,
+        reference: impl Source,
         limits: &BlockLimits,
         bins: &mut [u32; BLOCK],
         mut before: Option<(&[u32; BLOCK], &mut Counts)>,
@@ -151,13 +183,14 @@ mod avx512 {
         let (mut difference, mut absolute, mut squares) = (zero, zero, zero);
         let (mut candidate_squares, mut reference_squares, mut products) = (zero, zero, zero);
         let (mut worst, mut worst_spacings, mut excess) = (zero, zero, zero);
-        let mut outside = 0;
+        let mut outside = _mm512_setzero_si512();
+        let one = _mm512_set1_epi64(1);
         for start in (0..BLOCK).step_by(ROUND) {
-            prefetch(candidate, start);
-            prefetch(reference, start);
+            candidate.prefetch(start);
+            reference.prefetch(start);
             for at in [start, start + LANES] {
-                let c = load(candidate, at);
-                let r = load(reference, at);
+                // SAFETY: this function's own features include AVX-512 F.
+                let (c, r) = unsafe { (candidate.load(at), reference.load(at)) };
                 let d = _mm512_sub_pd(c, r);
                 let error = _mm512_abs_pd(d);
                 let magnitude = _mm512_abs_pd(r);
@@ -169,7 +202,8 @@ mod avx512 {
                 products = _mm512_fmadd_pd(c, r, products);
                 worst = _mm512_max_pd(error, worst);
                 let limit = _mm512_add_pd(absolute_limit, _mm512_mul_pd(relative_limit, magnitude));
-                outside += _mm512_cmp_pd_mask::<_CMP_GT_OQ>(error, limit).count_ones();
+                let exceeds = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(error, limit);
+                outside = _mm512_mask_add_epi64(outside, exceeds, outside, one);
                 excess = _mm512_max_pd(_mm512_fnmadd_pd(relative_error, magnitude, error), excess);
                 let power = _mm512_and_si512(_mm512_castpd_si512(r), exponent);
                 let inverse = _mm512_castsi512_pd(_mm512_sub_epi64(inversion, power));
@@ -196,7 +230,7 @@ mod avx512 {
             products: _mm512_reduce_add_pd(products),
             worst: _mm512_reduce_max_pd(worst),
             worst_spacings: _mm512_reduce_max_pd(worst_spacings),
-            outside: u64::from(outside),
+            outside: _mm512_reduce_add_epi64(outside).cast_unsigned(),
             relative_improves: _mm512_reduce_max_pd(excess) > 0.0,
         }
     }
