@@ -201,3 +201,76 @@ fn power_below(value: f64) -> f64 {
         power => power,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(errors: &[f64]) -> Histogram {
+        let mut counter = Counter::new();
+        let mut bins = [0; BLOCK];
+        for (bin, &error) in bins.iter_mut().zip(errors) {
+            *bin = bin_of(error);
+        }
+        counter.count(&bins);
+        Histogram::new(vec![counter, Counter::new()], (BLOCK - errors.len()) as u64)
+    }
+
+    #[test]
+    fn octaves_have_no_gaps_between_them_and_zero_apart() {
+        let found = histogram(&[0.0, 0.0, 1.0, 1.99, 9.0, 5.0, 8.0]);
+        let octaves = found.octaves();
+        let shown: Vec<(f64, f64, u64)> = octaves
+            .iter()
+            .map(|bin| (bin.lower, bin.upper, bin.count))
+            .collect();
+        let zero = (0.0, f64::from_bits(1), 2);
+        assert_eq!(
+            shown,
+            [
+                zero,
+                (1.0, 2.0, 2),
+                (2.0, 4.0, 0),
+                (4.0, 8.0, 1),
+                (8.0, 16.0, 2)
+            ]
+        );
+    }
+
+    #[test]
+    fn bins_reach_from_the_smallest_number_to_infinity() {
+        let found = histogram(&[5e-324, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY]);
+        let bins = found.bins();
+        assert!(
+            bins.iter()
+                .all(|bin| bin.lower < bin.upper || bin.lower.is_infinite())
+        );
+        // The smallest subnormal numbers share the bin of zero.
+        assert_eq!(
+            bins[0],
+            Bin {
+                lower: 0.0,
+                upper: f64::from_bits(1),
+                count: 1
+            }
+        );
+        assert_eq!(bins[1].lower, f64::MIN_POSITIVE);
+        assert!(bins[2].lower < f64::MAX && bins[2].upper == f64::INFINITY);
+        assert_eq!(bins[3].lower, f64::INFINITY);
+        assert_eq!(found.quantile(1.0), f64::INFINITY);
+        assert_eq!(found.octaves().iter().map(|bin| bin.count).sum::<u64>(), 4);
+    }
+
+    #[test]
+    fn quantiles_are_within_a_percent_of_the_counted_error() {
+        let errors: Vec<f64> = (0..500).map(|i| 1.037f64.powi(i - 250)).collect();
+        let found = histogram(&errors);
+        for (rank, &error) in errors.iter().enumerate() {
+            let quantile = found.quantile((rank + 1) as f64 / 500.0 - 1e-6);
+            assert!(
+                (quantile / error - 1.0).abs() < 0.008,
+                "{quantile} for {error}"
+            );
+        }
+    }
+}

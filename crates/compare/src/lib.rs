@@ -15,6 +15,7 @@ mod histogram;
 mod html;
 mod measure;
 mod number;
+mod quick;
 mod report;
 mod sums;
 mod tensor;

@@ -97,6 +97,7 @@ fn chromium(page: &Path, profile: &Path, arguments: &[&str]) -> Result<String, S
             let version = Command::new(program)
                 .arg("--version")
                 .stdout(Stdio::null())
+                .stderr(Stdio::null())
                 .status();
             version.is_ok_and(|status| status.success())
         });
