@@ -21,9 +21,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensoracle_progress::Progress;
 
-/// Bytes of a window: a multiple of the size of every element, and so is the place of every
-/// tensor a multiple of the size of its own, so that no window cuts an element.
-const WINDOW: u64 = 512 << 10;
+/// Bytes of a window. It is a multiple of the size of every element, and the place of a tensor is
+/// a multiple of the size of its own, so that no window cuts an element. Larger ones make the
+/// system allocate larger pages, which on virtual machines the host often has to back first.
+const WINDOW: u64 = 128 << 10;
 
 /// Threads that write. More do not make a disk faster, and each has its buffers.
 const MAX_THREADS: u64 = 8;

@@ -3,11 +3,12 @@
 //! What is left out: what their records hold.
 
 use crate::forge::{Record, Zip, checkpoint, dict, pickle, text};
-use crate::judge::{attempt, one_tensor, problem, refuse, too_much};
+use crate::judge::{attempt, one_tensor, problem, refuse, too_much, turn};
 use tensoracle_checkpoint::{Error, Options, Problem};
 
 #[test]
 fn records_that_are_not_what_they_seem_are_refused() {
+    let _turn = turn();
     let good = Zip::default()
         .stored("a/data.pkl", &pickle(&dict(&[text("w"), one_tensor()])))
         .stored("a/data/0", &[0; 16]);
@@ -45,6 +46,7 @@ fn records_that_are_not_what_they_seem_are_refused() {
 
 #[test]
 fn an_end_record_that_lies_is_refused() {
+    let _turn = turn();
     let good = checkpoint(&dict(&[text("w"), one_tensor()]));
     let end = good.len() - 22;
     for (at, value) in [
@@ -82,6 +84,7 @@ fn an_end_record_that_lies_is_refused() {
 
 #[test]
 fn deflated_records_are_bounded_by_what_they_announce() {
+    let _turn = turn();
     let bomb = vec![b'N'; 300 << 20];
     let file = Zip::default().deflated("a/data.pkl", &bomb).finish();
     assert!(file.len() < 1 << 20);

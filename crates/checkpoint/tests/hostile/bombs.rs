@@ -3,13 +3,13 @@
 //! What is left out: what is wrong in any size, in `pickles`.
 
 use crate::forge::{call, checkpoint, dict, global, storage, tensor, text, tuple};
-use crate::judge::{TURN, attempt, entries, one_tensor, pickle_problem, refuse, too_much};
-use std::sync::PoisonError;
+use crate::judge::{attempt, entries, one_tensor, pickle_problem, refuse, too_much, turn};
 use tensoracle_checkpoint::{Error, Kind, Options};
 use tensoracle_progress::Silent;
 
 #[test]
 fn memory_is_bounded_whatever_the_opcodes() {
+    let _turn = turn();
     let million = |unit: &[u8]| unit.repeat(3_000_000 / unit.len().min(4));
     assert!(too_much(&checkpoint(&million(b"N"))));
     assert!(too_much(&checkpoint(&million(b"("))));
@@ -46,13 +46,13 @@ fn memory_is_bounded_whatever_the_opcodes() {
         max_metadata: Some(1 << 30),
         ..Options::default()
     };
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let listing = tensoracle_checkpoint::inspect(&source, &options, &Silent).unwrap();
     assert_eq!(listing.tensors.len(), 150_000);
 }
 
 #[test]
 fn doubling_is_not_followed() {
+    let _turn = turn();
     // Lists of two times the list before, and tuples the same.
     for double in [b"](h\x00h\x00eq\x000".as_slice(), b"h\x00h\x00\x86q\x000"] {
         let body = [b"]q\x000".to_vec(), double.repeat(1000), b"h\x00".to_vec()].concat();
@@ -85,6 +85,7 @@ fn doubling_is_not_followed() {
 
 #[test]
 fn deep_nesting_is_refused_and_does_not_overflow() {
+    let _turn = turn();
     let mut body = one_tensor();
     let level = [b"}".to_vec(), text("k")].concat();
     body = [level.repeat(100_000), body, b"s".repeat(100_000)].concat();
@@ -114,6 +115,7 @@ fn deep_nesting_is_refused_and_does_not_overflow() {
 
 #[test]
 fn one_element_repeated_without_end_is_too_large() {
+    let _turn = turn();
     let size = |sizes: &[i64]| {
         let strides = vec![0; sizes.len()];
         let file = checkpoint(&dict(&[text("w"), tensor(4, 0, sizes, &strides)]));

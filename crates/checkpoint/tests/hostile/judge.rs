@@ -3,7 +3,7 @@
 //! What is left out: the files.
 
 use crate::forge::{checkpoint, tensor};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tensoracle_checkpoint::{Error, Kind, Options, Problem, Summary, convert};
 use tensoracle_progress::Silent;
 
@@ -11,8 +11,13 @@ const SECOND: f64 = 1.0;
 
 const MEMORY_KIB: u64 = 64 << 10;
 
-/// Only one file is judged at a time, since memory and time are those of the process.
-pub(crate) static TURN: Mutex<()> = Mutex::new(());
+/// Only one test runs at a time, since memory is that of the process.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for a turn and keeps it; every test starts with it.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A number of /proc/self/status in KiB, where there is one.
 pub(crate) fn status(name: &str) -> Option<u64> {
@@ -26,9 +31,9 @@ pub(crate) fn status(name: &str) -> Option<u64> {
         .ok()
 }
 
-/// Seconds of processor time that this process has taken, where the system tells.
+/// Seconds of processor time that this thread has taken, where the system tells.
 pub(crate) fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = fields[11].parse::<f64>().ok()? + fields[12].parse::<f64>().ok()?;
     Some(ticks / 100.0)
@@ -36,7 +41,10 @@ pub(crate) fn processor_seconds() -> Option<f64> {
 
 /// Converts `bytes` and checks time, memory and, on refusal, that nothing is left behind.
 pub(crate) fn attempt(bytes: &[u8], options: &Options) -> Result<Summary, Error> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(
+        matches!(TURN.try_lock(), Err(TryLockError::WouldBlock)),
+        "the test has not taken its turn"
+    );
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     std::fs::write(&source, bytes).unwrap();

@@ -3,11 +3,12 @@
 //! What is left out: the pickles in them, which are those of `pickles`.
 
 use crate::forge::{call, dict, global, int, ints, legacy, pickle, tar, text, tuple};
-use crate::judge::{attempt, problem};
+use crate::judge::{attempt, problem, turn};
 use tensoracle_checkpoint::{Options, Problem};
 
 #[test]
 fn the_older_layouts_are_checked_as_strictly() {
+    let _turn = turn();
     let body = dict(&[text("w"), one_legacy_tensor()]);
     let floats = [0; 16];
     assert!(attempt(&legacy(&body, &[("0", 4, &floats)]), &Options::default()).is_ok());
@@ -80,6 +81,7 @@ fn one_legacy_tensor() -> Vec<u8> {
 
 #[test]
 fn tar_members_that_lie_are_refused() {
+    let _turn = turn();
     let class = |name| global("torch", name);
     let storages = |count: i64, elements: i64, bytes: &[u8], views: &[u8]| {
         let description = tuple(&[int(1), text("cpu"), class("FloatStorage")]);

@@ -3,11 +3,12 @@
 //! What is left out: pickles that are merely large, in `bombs`.
 
 use crate::forge::{call, checkpoint, dict, global, legacy, text, tuple};
-use crate::judge::{attempt, entries, one_tensor, pickle_problem, problem};
+use crate::judge::{attempt, entries, one_tensor, pickle_problem, problem, turn};
 use tensoracle_checkpoint::{Kind, Options, Problem};
 
 #[test]
 fn functions_that_run_programs_are_only_named() {
+    let _turn = turn();
     let proof = std::env::temp_dir().join(format!("tensoracle-proof-{}", std::process::id()));
     let command = text(&format!("touch {}", proof.display()));
     for (module, name) in [
@@ -77,6 +78,7 @@ fn functions_that_run_programs_are_only_named() {
 
 #[test]
 fn a_tensor_takes_neither_items_nor_state() {
+    let _turn = turn();
     let on_tensor = |rest: &[u8]| pickle_problem(&[&one_tensor()[..], rest].concat());
     assert!(on_tensor(&[&text("a")[..], b"Ns"].concat()).contains("entries for a tensor"));
     assert!(on_tensor(&[b"(", &text("a")[..], b"Nu"].concat()).contains("entries for a tensor"));
@@ -88,6 +90,7 @@ fn a_tensor_takes_neither_items_nor_state() {
 
 #[test]
 fn lengths_beyond_the_file_allocate_nothing() {
+    let _turn = turn();
     let huge32 = (1u32 << 31).to_le_bytes();
     let huge64 = (1u64 << 62).to_le_bytes();
     for (opcode, length) in [
@@ -113,6 +116,7 @@ fn lengths_beyond_the_file_allocate_nothing() {
 
 #[test]
 fn opcodes_that_no_checkpoint_uses_are_refused() {
+    let _turn = turn();
     for opcode in [
         b'P', b'S', b'V', b'F', b'L', b'i', b'd', b'l', b'g', b'p', 0x82, 0x97, 0x98, 0,
     ] {
@@ -138,6 +142,7 @@ fn opcodes_that_no_checkpoint_uses_are_refused() {
 
 #[test]
 fn memo_slots_are_numbered_one_by_one() {
+    let _turn = turn();
     for slot in [65, 1 << 20, u32::MAX] {
         let store = [b"}r".as_slice(), &slot.to_le_bytes()].concat();
         assert!(pickle_problem(&store).contains("memo slot"));

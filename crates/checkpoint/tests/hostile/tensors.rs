@@ -3,11 +3,12 @@
 //! What is left out: how the file is packed.
 
 use crate::forge::{Zip, call, checkpoint, dict, global, int, ints, pickle, storage, tensor, text};
-use crate::judge::{attempt, pickle_problem, problem};
+use crate::judge::{attempt, pickle_problem, problem, turn};
 use tensoracle_checkpoint::{Options, Problem};
 
 #[test]
 fn a_storage_and_its_record_have_one_size() {
+    let _turn = turn();
     let file = |count, elements: usize| {
         let bytes = vec![0; elements * 4];
         Zip::default()
@@ -48,6 +49,7 @@ fn a_storage_and_its_record_have_one_size() {
 
 #[test]
 fn a_tensor_stays_within_its_storage() {
+    let _turn = turn();
     let out = |offset, sizes: &[i64], strides: &[i64]| {
         let file = checkpoint(&dict(&[text("w"), tensor(4, offset, sizes, strides)]));
         matches!(problem(&file), Problem::TensorOutOfBounds { name, .. } if name == "w")
