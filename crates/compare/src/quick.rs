@@ -105,12 +105,12 @@ impl Quick {
 #[inline(always)]
 fn side<'a>(tensor: TensorRef<'a>, range: Range<usize>, decoded: &'a mut [f64; BLOCK]) -> Side<'a> {
     let bytes = tensor.bytes_of(range.clone());
-    if tensor.element() == Element::F32
-        && let Some(bytes) = bytes.as_array()
-    {
-        return Side::Single(bytes);
+    let single = || (tensor.element() == Element::F32).then(|| bytes.as_array().map(Side::Single));
+    let double = || (tensor.element() == Element::F64).then(|| bytes.as_array().map(Side::Double));
+    if let Some(side) = single().or_else(double).flatten() {
+        return side;
     }
     prefetch(tensor.bytes_after(range.end));
     decode(tensor.element(), bytes, decoded);
-    Side::Double(decoded)
+    Side::Double(bytemuck::cast_ref(decoded))
 }

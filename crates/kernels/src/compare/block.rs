@@ -25,8 +25,8 @@ pub type Counts = [[u32; BINS]; BANKS];
 pub enum Side<'a> {
     /// `f32` in little-endian order at any alignment.
     Single(&'a [u8; 4 * BLOCK]),
-    /// `f64`.
-    Double(&'a [f64; BLOCK]),
+    /// `f64` in the same form.
+    Double(&'a [u8; 8 * BLOCK]),
 }
 
 /// What the values are held against.
@@ -77,7 +77,7 @@ pub fn compares_blocks() -> bool {
 /// Measures a block and writes the histogram bin of each error to `bins`; counts the bins of the
 /// block `before` meanwhile. `None`, with nothing done, on processors without AVX-512.
 ///
-/// Memory that follows `Side::Single` values is fetched ahead.
+/// Memory that follows the values is fetched ahead, whether it is theirs or not.
 #[inline]
 pub fn compare_block(
     candidate: Side<'_>,
@@ -134,17 +134,23 @@ mod avx512 {
         }
     }
 
-    impl Source for &[f64; BLOCK] {
+    impl Source for &[u8; 8 * BLOCK] {
         #[inline(always)]
         unsafe fn load(self, at: usize) -> __m512d {
-            let lanes = &self[at..][..LANES];
-            // SAFETY: the eight values are there, and the load needs no alignment; the caller
-            // promises the instructions.
-            unsafe { _mm512_loadu_pd(lanes.as_ptr()) }
+            let lanes = &self[8 * at..][..8 * LANES];
+            // SAFETY: the 64 bytes are there, and the load needs no alignment; the caller promises
+            // the instructions.
+            unsafe { _mm512_loadu_pd(lanes.as_ptr().cast()) }
         }
 
         #[inline(always)]
-        fn prefetch(self, _: usize) {}
+        fn prefetch(self, at: usize) {
+            for line in [8 * at, 8 * at + 64] {
+                let ahead = self.as_ptr().wrapping_add(line + AHEAD);
+                // SAFETY: as above.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
+            }
+        }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
@@ -273,8 +279,8 @@ mod tests {
         let before: [u32; BLOCK] = std::array::from_fn(|i| (i / 8) as u32);
         let mut bins = [0; BLOCK];
         let Some(found) = compare_block(
-            Side::Double(&candidate),
-            Side::Double(&reference),
+            Side::Double(bytemuck::cast_ref(&candidate)),
+            Side::Double(bytemuck::cast_ref(&reference)),
             &limits,
             &mut bins,
             Some((&before, counts)),
