@@ -7,7 +7,7 @@ use crate::error::Problem;
 
 /// What a file may take whatever its size. Together with what the process takes anyway it stays
 /// under 64 MiB.
-const BASE: u64 = 28 << 20;
+const BASE: u64 = 40 << 20;
 
 /// A file of honest tensors describes each in far less than a 32nd of its bytes.
 const FILE_SHARE: u64 = 32;

@@ -20,7 +20,7 @@ pub struct Options {
     /// Refuse output of more bytes than this; by default 4 times the source plus 1 GiB.
     pub max_output: Option<u64>,
     /// Refuse sources whose objects, names and directories take more memory than this many bytes;
-    /// by default 28 MiB plus a 32nd of the source.
+    /// by default 40 MiB plus a 32nd of the source.
     pub max_metadata: Option<u64>,
     /// Compute [`crate::Summary::digest`], which reads the output once more.
     pub digest: bool,

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Refuse to write more than this [default: 4 times the source and 1 GiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_any_size)]
     max_output: Option<u64>,
-    /// Refuse sources whose names and objects need more memory than this [default: 28 MiB and a
+    /// Refuse sources whose names and objects need more memory than this [default: 40 MiB and a
     /// 32nd of the source]
     #[arg(long, value_name = "SIZE", value_parser = parse_any_size)]
     max_metadata: Option<u64>,
