@@ -8,6 +8,7 @@
 use super::{Location, Storages, storage_of_id};
 use crate::bytes::{i64_at, slice_at};
 use crate::error::Problem;
+use crate::pickle::heap::INDEXED;
 use crate::pickle::machine::NoPersistent;
 use crate::pickle::value::{Key, Root};
 use crate::pickle::{Heap, Persistent, Value, run};
@@ -63,7 +64,7 @@ impl<'p> StorageRanges<'p> {
         let start = at + 8;
         let len = usize::try_from(found).map_err(|_| missing("its last bytes"))?;
         slice_at(bytes, start, len).ok_or_else(|| missing("its last bytes"))?;
-        heap.budget.take_many::<[usize; 8]>(1)?;
+        heap.budget.take_many::<(Key<'_>, Range<usize>)>(INDEXED)?;
         if self.by_key.insert(key, start..start + len).is_some() {
             return Err(Problem::layout(format!("storage {key} stands twice")));
         }

@@ -9,6 +9,7 @@ use super::legacy::StorageRanges;
 use crate::bytes::{i64_at, slice_at, u32_at};
 use crate::error::Problem;
 use crate::pickle::global::Known;
+use crate::pickle::heap::INDEXED;
 use crate::pickle::machine::NoPersistent;
 use crate::pickle::value::Key;
 use crate::pickle::{Heap, Persistent, Value, run};
@@ -111,7 +112,7 @@ struct Objects<'p> {
 
 impl<'p> Objects<'p> {
     fn insert(&mut self, heap: &mut Heap<'p>, key: i64, value: Value<'p>) -> Result<(), Problem> {
-        heap.budget.take_many::<(i64, Value<'_>)>(2)?;
+        heap.budget.take_many::<(i64, Value<'_>)>(INDEXED)?;
         if self.by_key.insert(key, value).is_some() {
             return Err(Problem::layout(format!("object {key} stands twice")));
         }

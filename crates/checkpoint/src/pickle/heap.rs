@@ -13,8 +13,9 @@ use std::collections::HashMap;
 /// Bytes taken for a container beside its items: the vector itself and its allocation.
 const CONTAINER: u64 = 64;
 
-/// Bytes taken for an entry of a hash map beside its key and value.
-const MAP_ENTRY: u64 = 16;
+/// How many times its size a thing is taken for that lies in a vector and, by its key, in a hash
+/// map, which while it grows has room for more than three times its entries.
+pub(crate) const INDEXED: usize = 4;
 
 /// All values of one file.
 #[derive(Debug)]
@@ -159,8 +160,7 @@ impl<'p> Heap<'p> {
         if let Some(id) = self.global_ids.get(&(module, name)) {
             return Ok(*id);
         }
-        self.budget.take_many::<Global<'_>>(2)?;
-        self.budget.take(MAP_ENTRY)?;
+        self.budget.take_many::<Global<'_>>(INDEXED)?;
         let id = GlobalId(index(self.globals.len())?);
         self.globals.push(Global {
             module,
@@ -212,8 +212,7 @@ impl<'p> Heap<'p> {
                 ))
             });
         }
-        self.budget.take_many::<Root<'_>>(2)?;
-        self.budget.take(MAP_ENTRY)?;
+        self.budget.take_many::<Root<'_>>(INDEXED)?;
         let root = index(self.roots.len())?;
         self.roots.push(Root {
             key,
