@@ -26,6 +26,10 @@ use tensoracle_progress::Progress;
 /// system allocate larger pages, which on virtual machines the host often has to back first.
 const WINDOW: u64 = 128 << 10;
 
+/// Bytes after which what is written is sent to the disk, while other threads go on, so that
+/// little is left for the end.
+const FLUSH: u64 = 32 << 20;
+
 /// Threads that write. More do not make a disk faster, and each has its buffers.
 const MAX_THREADS: u64 = 8;
 
@@ -60,6 +64,8 @@ pub(crate) fn write_file(
     let failure = Mutex::new(None);
     // File systems let one thread write to a file at a time, and those that wait there spin.
     let turn = Mutex::new(());
+    let written = AtomicU64::new(0);
+    let flushed = Mutex::new(0);
     let work = || {
         let mut filler = Filler {
             output,
@@ -77,9 +83,13 @@ pub(crate) fn write_file(
                 Err(Error::Cancelled)
             } else {
                 let tensor_bytes = filler.fill(start..output.len.min(start + WINDOW));
-                let _turn = turn.lock().unwrap_or_else(|held| held.into_inner());
-                write_at(file, &filler.window, start)
-                    .map(|()| progress.advance(tensor_bytes))
+                write_in_turn(file, &filler.window, start, &turn)
+                    .and_then(|()| {
+                        progress.advance(tensor_bytes);
+                        let len = filler.window.len() as u64;
+                        let written = written.fetch_add(len, Ordering::Relaxed) + len;
+                        flush_now_and_then(file, written, &flushed)
+                    })
                     .map_err(Error::io("write", &output.path))
             };
             if let Err(error) = outcome {
@@ -90,9 +100,10 @@ pub(crate) fn write_file(
             }
         }
     };
+    // One thread may wait for the disk.
     let threads = std::thread::available_parallelism()
         .map_or(1, |count| count.get() as u64)
-        .min(MAX_THREADS)
+        .clamp(2, MAX_THREADS)
         .min(windows);
     std::thread::scope(|scope| {
         for _ in 1..threads {
@@ -107,6 +118,23 @@ pub(crate) fn write_file(
         Some(error) => Err(error),
         None => Ok(()),
     }
+}
+
+fn write_in_turn(file: &File, bytes: &[u8], at: u64, turn: &Mutex<()>) -> io::Result<()> {
+    let _turn = turn.lock().unwrap_or_else(|held| held.into_inner());
+    write_at(file, bytes, at)
+}
+
+/// Sends to the disk what is written, if that is much and no other thread is at it.
+fn flush_now_and_then(file: &File, written: u64, flushed: &Mutex<u64>) -> io::Result<()> {
+    let Ok(mut flushed) = flushed.try_lock() else {
+        return Ok(());
+    };
+    if written.saturating_sub(*flushed) < FLUSH {
+        return Ok(());
+    }
+    *flushed = written;
+    file.sync_data()
 }
 
 /// Makes the bytes of windows.
