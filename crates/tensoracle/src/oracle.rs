@@ -8,7 +8,8 @@
 
 use crate::compare::{self, Drawing, OutputComparison, ReportEntry, TensorRef, compare_outputs};
 use crate::{
-    DataType, Error, Graph, HostTensor, Layer, Mode, Node, Outputs, SourceLocation, Tensor,
+    DataType, ElementWiseOperation, Error, Graph, HostTensor, Layer, Mode, Node, Outputs,
+    SourceLocation, Tensor,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -30,6 +31,9 @@ pub struct OracleReport {
     /// What the right answer is.
     #[serde(skip)]
     exact: Vec<Exact>,
+    /// What the declared types make of it.
+    #[serde(skip)]
+    typed: Vec<Output>,
 }
 
 /// What one layer costs.
@@ -45,6 +49,9 @@ pub struct LayerLoss {
     pub data_type: DataType,
     /// By how much the relative error of its output exceeds the largest of its inputs: what the
     /// layer itself loses. Infinite where it makes a NaN or infinity that the right answer has not.
+    ///
+    /// What comes behind a sum is held against the errors of both its addends too: beside a large
+    /// addend, such as that which masks scores, a small one's error is only out of sight.
     #[serde(serialize_with = "number")]
     pub introduced: f64,
     /// The relative error of its output (Euclidean norm of the difference over that of the right
@@ -99,16 +106,14 @@ pub fn report(graph: &Graph, inputs: &[(&str, &HostTensor)]) -> Result<OracleRep
         (right, typed)
     });
     let (exact, typed) = (exact.map_err(cpu)?, typed.map_err(cpu)?);
-    let typed: Vec<_> = typed
-        .iter()
-        .map(|typed| Side::of_output(&typed.rounded))
-        .collect();
+    let typed: Vec<_> = typed.into_iter().map(|typed| typed.rounded).collect();
     Ok(OracleReport {
         layers: ranking.ranked(),
-        outputs: entries(typed, &exact),
+        outputs: entries(typed.iter().map(Side::of_output).collect(), &exact),
         backends: Vec::new(),
         nonfinite_constants: nonfinite_constants(graph)?,
         exact,
+        typed,
     })
 }
 
@@ -130,21 +135,23 @@ impl OracleReport {
     /// The right answer: an output of the exact run, rounded once to its declared type.
     #[must_use]
     pub fn exact_output(&self, name: &str) -> Option<HostTensor> {
-        let Output {
-            data_type,
-            dims,
-            bytes,
-            ..
-        } = &self
-            .exact
-            .iter()
-            .find(|exact| exact.rounded.name == name)?
-            .rounded;
-        HostTensor::from_bytes(*data_type, dims.clone(), bytes.clone()).ok()
+        let mut outputs = self.exact.iter().map(|exact| &exact.rounded);
+        outputs
+            .find(|output| output.name == name)
+            .and_then(host_tensor)
     }
 
-    /// The report as a set of comparisons, for a page ([`compare::html`]) or JSON: outputs first,
-    /// then layers, those that lose most first.
+    /// An output of the typed run.
+    #[must_use]
+    pub fn typed_output(&self, name: &str) -> Option<HostTensor> {
+        let mut outputs = self.typed.iter();
+        outputs
+            .find(|output| output.name == name)
+            .and_then(host_tensor)
+    }
+
+    /// The report as a set of comparisons, for a page ([`compare::html`]) or JSON: backends and
+    /// outputs first, then layers, those that lose most first.
     #[must_use]
     pub fn to_comparisons(&self) -> compare::Report {
         let layers = self.layers.iter().map(LayerLoss::to_entry);
@@ -164,6 +171,18 @@ impl OracleReport {
     }
 }
 
+fn host_tensor(output: &Output) -> Option<HostTensor> {
+    HostTensor::from_bytes(output.data_type, output.dims.clone(), output.bytes.clone()).ok()
+}
+
+/// An error as it stands on the page, where a script can read it to sort by.
+fn fact(error: f64) -> String {
+    match error.is_infinite() {
+        true => "Infinity".into(),
+        false => format!("{error:.2e}"),
+    }
+}
+
 impl LayerLoss {
     fn to_entry(&self) -> ReportEntry {
         let mut entry = match &self.comparison {
@@ -174,8 +193,8 @@ impl LayerLoss {
         entry.facts = vec![
             ("layer".into(), self.kind.clone()),
             ("type".into(), self.data_type.to_string()),
-            ("introduced".into(), format!("{:.2e}", self.introduced)),
-            ("accumulated".into(), format!("{:.2e}", self.accumulated)),
+            ("introduced".into(), fact(self.introduced)),
+            ("accumulated".into(), fact(self.accumulated)),
         ];
         if let Some(location) = &self.location {
             entry.facts.push(("added at".into(), location.to_string()));
@@ -249,7 +268,7 @@ impl Reference {
     }
 }
 
-/// Layers as they are compared, and the relative error of every tensor so far.
+/// Layers as they are compared, and the relative error that every tensor so far hands on.
 #[derive(Default)]
 struct Ranking {
     layers: Vec<LayerLoss>,
@@ -290,7 +309,13 @@ impl Ranking {
             true => 0.0,
             false => (accumulated - inherited).max(0.0),
         };
-        self.errors.insert(typed.node.outputs()[0], accumulated);
+        let handed_on = match typed.node.layer() {
+            Layer::ElementWise(layer) if hides_errors(layer.operation) => {
+                accumulated.max(inherited)
+            }
+            _ => accumulated,
+        };
+        self.errors.insert(typed.node.outputs()[0], handed_on);
         self.layers.push(LayerLoss {
             name: typed.node.name().to_owned(),
             kind: typed.node.layer().kind().to_owned(),
@@ -303,7 +328,7 @@ impl Ranking {
         });
     }
 
-    /// The relative error of a tensor; that of what it was reshaped from where it was not computed.
+    /// The relative error that a tensor hands on; that of what it was reshaped from where it was not computed.
     fn error_of(&self, graph: &Graph, tensor: Tensor) -> f64 {
         let mut tensor = tensor;
         loop {
@@ -334,6 +359,15 @@ impl Ranking {
             .for_each(|layer| layer.drawing = None);
         self.layers
     }
+}
+
+/// Whether the relative error can shrink because a large addend stands beside what is wrong. The
+/// error is still there, and seen again when that addend is taken away or masks what it is beside.
+fn hides_errors(operation: ElementWiseOperation) -> bool {
+    matches!(
+        operation,
+        ElementWiseOperation::Sum | ElementWiseOperation::Sub
+    )
 }
 
 /// Euclidean norm of the difference over that of the reference; infinite where a NaN or infinity
@@ -407,11 +441,15 @@ fn entries(candidates: Vec<Side<'_>>, exact: &[Exact]) -> Vec<ReportEntry> {
             match compare_outputs(candidate, reference, None) {
                 Ok(comparison) => {
                     let drawing = Drawing::of(candidate, reference, worst(&comparison)).ok();
-                    let failed = relative_error(&comparison).is_infinite();
+                    let error = relative_error(&comparison);
                     let mut entry = ReportEntry::compared(side.name, comparison);
-                    entry.facts = vec![("output".into(), side.data_type.to_string())];
+                    entry.facts = vec![
+                        ("layer".into(), "output".into()),
+                        ("type".into(), side.data_type.to_string()),
+                        ("accumulated".into(), fact(error)),
+                    ];
                     entry.drawing = drawing;
-                    entry.failed = failed;
+                    entry.failed = error.is_infinite();
                     entry
                 }
                 Err(error) => ReportEntry::incomparable(side.name, error.to_string()),

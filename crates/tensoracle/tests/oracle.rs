@@ -57,6 +57,37 @@ fn a_cancellation_comes_first_at_the_layer_where_it_happens() {
 }
 
 #[test]
+fn what_a_mask_hides_is_not_lost_behind_it() {
+    let found = run(|graph, x| {
+        let x = graph
+            .named("narrow")
+            .add_cast(x, DataType::BFloat16)
+            .unwrap();
+        let x = graph.named("wide").add_cast(x, DataType::Float).unwrap();
+        // The last of each four elements is masked.
+        let mask = Values::new([1, 4], [0.0, 0.0, 0.0, -32_768.0f32]);
+        let mask = graph.add_constant(mask).unwrap();
+        let masked = graph
+            .named("masked")
+            .add_elementwise(x, mask, ElementWiseOperation::Sum)
+            .unwrap();
+        graph.named("softmax").add_softmax(masked, -1).unwrap()
+    });
+    let layer = |name: &str| {
+        found
+            .layers
+            .iter()
+            .find(|layer| layer.name == name)
+            .unwrap()
+    };
+    assert_eq!(found.layers[0].name, "narrow");
+    assert!(layer("masked").accumulated < 1e-6, "out of sight");
+    assert!(layer("softmax").accumulated > 1e-4, "in sight again");
+    let introduced = layer("softmax").introduced;
+    assert!(introduced < 1e-6, "{introduced:e} blamed on the softmax");
+}
+
+#[test]
 fn an_overflow_of_half_comes_first_and_is_infinite() {
     let found = run(|graph, x| {
         let x = graph.named("narrow").add_cast(x, DataType::Half).unwrap();

@@ -135,7 +135,8 @@ fn table(page: &mut String, report: &Report) {
             "<tr><td class=\"number\" data-value=\"{index}\">{}</td>\
              <th scope=\"row\"><a href=\"#tensor-{index}\">{}</a></th>",
             index + 1,
-            escape(&entry.name)
+            // Long names are best broken between their parts.
+            escape(&entry.name).replace('.', ".<wbr>")
         );
         for label in &labels {
             let fact = entry.facts.iter().find(|(found, _)| found == label);
