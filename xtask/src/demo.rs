@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::packages::{MINILM, SILERO_VAD};
 use crate::{fetch, release, workspace};
@@ -18,6 +18,12 @@ pub(crate) struct Args {
     /// Print one JSON object instead of a picture
     #[arg(long)]
     json: bool,
+    /// Write what each layer of the sentences' model loses, as a page (.html) or as .json
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// What the model that is reported on computes in: float, half or bfloat16
+    #[arg(long, requires = "report")]
+    precision: Option<String>,
     /// More arguments for the example, after `--`
     #[arg(last = true)]
     more: Vec<String>,
@@ -33,6 +39,10 @@ enum Model {
 
 /// `cargo xtask demo`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    ensure!(
+        args.report.is_none() || args.model == Model::Sentences,
+        "there is a report of the sentences' model only: `cargo xtask demo sentences --report FILE`"
+    );
     let (package, inputs) = example(args.model)?;
     let mut command = Command::new(release::program(package)?);
     command.arg("demo");
@@ -41,6 +51,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.json {
         command.arg("--json");
+    }
+    if let Some(report) = &args.report {
+        command.arg("--report").arg(report);
+    }
+    if let Some(precision) = &args.precision {
+        command.args(["--precision", precision]);
     }
     let status = command
         .args(&args.more)

@@ -11,27 +11,35 @@ use tensoracle_example_sentences::{Embedder, open};
 use tensoracle_example_terminal::{Bars, Golden, ModeArgument, Opening};
 
 use crate::matrix::Matrix;
+use crate::report::{self, Precision, ReportFile};
 
 /// Print how close in meaning some sentences are, and compare with the right answer
 ///
-/// The exit status is 0 when all embeddings agree with the golden file's, 1 when they do not.
+/// The exit status is 0 when all embeddings agree with the golden file's, 1 when they do not; with
+/// `--report` it is 0 when no layer made a NaN or infinity that does not belong there, else 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The model: model.safetensors
     #[arg(long)]
-    weights: PathBuf,
+    pub(crate) weights: PathBuf,
     /// The model's tokenizer.json
     #[arg(long)]
-    tokenizer: PathBuf,
+    pub(crate) tokenizer: PathBuf,
     /// The sentences and the right answer
     #[arg(long)]
-    golden: PathBuf,
+    pub(crate) golden: PathBuf,
     /// How exactly to compute
     #[arg(long, value_enum, default_value_t = ModeArgument::Fast)]
     mode: ModeArgument,
+    /// Write what each layer loses, as a page (.html) or as .json, and print the worst
+    #[arg(long, value_name = "FILE", conflicts_with = "mode", value_parser = ReportFile::parse)]
+    report: Option<ReportFile>,
+    /// What the model that is reported on computes in
+    #[arg(long, value_enum, default_value_t = Precision::Float, requires = "report")]
+    precision: Precision,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Most that an embedding's numbers may differ; 32-bit floating point leaves 1.4e-7.
@@ -59,6 +67,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let golden = Golden::open(&args.golden)?;
     let sentences: Vec<String> = serde_json::from_str(golden.text("sentences")?)
         .context("the golden file's sentences are not a list")?;
+    if let Some(file) = &args.report {
+        return report::run(args, file, args.precision, &golden, &sentences);
+    }
 
     let mode = Mode::from(args.mode);
     let bars = Bars::default();

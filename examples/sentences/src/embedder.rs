@@ -88,16 +88,28 @@ impl Embedder {
     /// # Errors
     /// A sentence of more than 512 tokens; nothing has run then.
     pub fn embed(&mut self, sentences: &[impl AsRef<str>]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let tokens: Vec<Vec<u32>> = sentences
-            .iter()
-            .enumerate()
-            .map(|(index, sentence)| self.tokens(index + 1, sentence.as_ref()))
-            .collect::<Result<_, _>>()?;
+        let tokens = self.all_tokens(sentences)?;
         let mut embeddings = Vec::with_capacity(tokens.len());
         for batch in tokens.chunks(MAX_BATCH as usize) {
             embeddings.extend(self.run(batch)?);
         }
         Ok(embeddings)
+    }
+
+    /// What the model's inputs are for sentences that run together, by name.
+    ///
+    /// # Errors
+    /// A sentence of more than 512 tokens.
+    pub fn inputs(&self, sentences: &[impl AsRef<str>]) -> Result<NamedInputs, EmbedError> {
+        inputs(&self.all_tokens(sentences)?)
+    }
+
+    fn all_tokens(&self, sentences: &[impl AsRef<str>]) -> Result<Vec<Vec<u32>>, EmbedError> {
+        sentences
+            .iter()
+            .enumerate()
+            .map(|(index, sentence)| self.tokens(index + 1, sentence.as_ref()))
+            .collect()
     }
 
     /// The tokens of a sentence, between the marks that the model wants at both ends.
@@ -120,28 +132,36 @@ impl Embedder {
     }
 
     fn run(&mut self, batch: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let longest = batch.iter().map(Vec::len).max().unwrap_or(0);
-        let filled = |of: fn(u32) -> i64| {
-            let rows = batch.iter().map(|tokens| {
-                let padding = std::iter::repeat_n(0, longest - tokens.len());
-                tokens.iter().map(move |token| of(*token)).chain(padding)
-            });
-            let elements: Vec<i64> = rows.flatten().collect();
-            HostTensor::new([batch.len() as u64, longest as u64], elements)
-        };
-        let input_ids = filled(i64::from)?;
-        let attention_mask = filled(|_| 1)?;
-        let inputs = [
-            ("input_ids", &input_ids),
-            ("attention_mask", &attention_mask),
-        ];
-        let outputs = self.session.run(&inputs)?;
+        let inputs = inputs(batch)?;
+        let outputs = self
+            .session
+            .run(&inputs.each_ref().map(|(name, tensor)| (*name, tensor)))?;
         let embeddings = outputs.get("embeddings")?.to_vec::<f32>()?;
         Ok(embeddings
             .chunks(WIDTH as usize)
             .map(<[f32]>::to_vec)
             .collect())
     }
+}
+
+/// The model's inputs by name.
+pub type NamedInputs = [(&'static str, HostTensor); 2];
+
+/// Rows of tokens, filled up to the longest, and which of them are tokens.
+fn inputs(batch: &[Vec<u32>]) -> Result<NamedInputs, EmbedError> {
+    let longest = batch.iter().map(Vec::len).max().unwrap_or(0);
+    let filled = |of: fn(u32) -> i64| {
+        let rows = batch.iter().map(|tokens| {
+            let padding = std::iter::repeat_n(0, longest - tokens.len());
+            tokens.iter().map(move |token| of(*token)).chain(padding)
+        });
+        let elements: Vec<i64> = rows.flatten().collect();
+        HostTensor::new([batch.len() as u64, longest as u64], elements)
+    };
+    Ok([
+        ("input_ids", filled(i64::from)?),
+        ("attention_mask", filled(|_| 1)?),
+    ])
 }
 
 impl std::fmt::Debug for Embedder {

@@ -7,9 +7,10 @@
 
 mod embedder;
 
-pub use embedder::{EmbedError, Embedder, cosine};
+pub use embedder::{EmbedError, Embedder, NamedInputs, cosine};
 
 use tensoracle::ElementWiseOperation::{self, Div, Prod, Sum};
+use tensoracle::weights::Element;
 use tensoracle::{
     ActivationType, Backend, DataType, DefineResult, Engine, EngineBuild, Error, Gather, Graph,
     InputShape, MatrixOperation, Normalization, OpenOptions, ReduceOperation, Shuffle, Slice,
@@ -38,8 +39,8 @@ const HEAD_WIDTH: i64 = WIDTH as i64 / HEADS;
 /// Added to the variance in layer normalization.
 const EPSILON: f32 = 1e-12;
 
-/// Added to the scores of padding: softmax makes zeros of it.
-const NEVER: f32 = -1e9;
+/// Added to the scores of padding: softmax makes zeros of it. Half precision holds it too.
+const NEVER: f32 = -32_768.0;
 
 /// Opens the model's engine: reuses the saved one, or builds and saves it.
 ///
@@ -50,21 +51,28 @@ pub fn open(
     weights: &Weights,
     options: OpenOptions<'_>,
 ) -> Result<Engine, Error> {
-    let tokens = InputShape::ranged([1, 1], [1, 128], [MAX_BATCH, MAX_TOKENS]);
-    let build = EngineBuild::new()
-        .input("input_ids", tokens.clone())
-        .input("attention_mask", tokens);
-    Engine::open(backend, &build, options, |graph| minilm(graph, weights))
+    Engine::open(backend, &sizes(), options, |graph| {
+        minilm(graph, weights, DataType::Float)
+    })
 }
 
-/// Defines the model.
+/// How many sentences and tokens an engine takes at once: least, usually, most.
+#[must_use]
+pub fn sizes() -> EngineBuild {
+    let tokens = InputShape::ranged([1, 1], [1, 128], [MAX_BATCH, MAX_TOKENS]);
+    EngineBuild::new()
+        .input("input_ids", tokens.clone())
+        .input("attention_mask", tokens)
+}
+
+/// Defines the model, computing in `float`: Float, Half or BFloat16.
 ///
 /// Inputs: `input_ids` and `attention_mask` (1 for a token, 0 for padding), both Int64
 /// `[batch, tokens]`. Output: `embeddings`, Float `[batch, 384]`, each of length 1.
 ///
 /// # Errors
 /// Weights that are missing or have other shapes than MiniLM-L6's.
-pub fn minilm(graph: &mut Graph, weights: &Weights) -> DefineResult {
+pub fn minilm(graph: &mut Graph, weights: &Weights, float: DataType) -> DefineResult {
     let shape = dims!["batch", "tokens"];
     let input_ids = graph.add_input("input_ids", DataType::Int64, shape.clone())?;
     let attention_mask = graph.add_input("attention_mask", DataType::Int64, shape)?;
@@ -73,6 +81,7 @@ pub fn minilm(graph: &mut Graph, weights: &Weights) -> DefineResult {
     let mut model = Model {
         graph,
         weights,
+        float,
         prefix,
     };
     let mut x = model.scope("embeddings", |model| model.embeddings(input_ids))?;
@@ -90,6 +99,8 @@ pub fn minilm(graph: &mut Graph, weights: &Weights) -> DefineResult {
 struct Model<'a> {
     graph: &'a mut Graph,
     weights: &'a Weights,
+    /// What the model computes in.
+    float: DataType,
     /// The scope, with a dot behind each of its parts.
     prefix: String,
 }
@@ -97,24 +108,38 @@ struct Model<'a> {
 impl Model<'_> {
     /// Adds layers and takes weights under a common prefix.
     fn scope<R>(&mut self, name: &str, add: impl FnOnce(&mut Model<'_>) -> R) -> R {
-        let weights = self.weights;
+        let (weights, float) = (self.weights, self.float);
         let prefix = format!("{}{name}.", self.prefix);
         self.graph.scope(name, |graph| {
             add(&mut Model {
                 graph,
                 weights,
+                float,
                 prefix,
             })
         })
     }
 
-    /// A tensor of the weights file under another shape of as many elements.
+    /// A tensor of the weights file in the model's type, under another shape of as many elements.
     fn weight(&mut self, name: &str, dims: &[u64]) -> DefineResult<Tensor> {
+        let element = match self.float {
+            DataType::Half => Element::F16,
+            DataType::BFloat16 => Element::BF16,
+            _ => Element::F32,
+        };
         let tensor = self.weights.tensor(&format!("{}{name}", self.prefix))?;
-        let constant = tensor.reshape(dims)?.into_constant()?;
+        let constant = tensor.cast(element)?.reshape(dims)?.into_constant()?;
         Ok(self.graph.named(name).add_constant(constant)?)
     }
 
+    /// One number in the model's type, beside which any tensor with four axes can stand.
+    fn number(&mut self, value: f32) -> DefineResult<Tensor> {
+        let number = self.graph.add_constant(Values::new([1; 4], [value]))?;
+        Ok(self.graph.add_cast(number, self.float)?)
+    }
+
+    // So marked, it is the caller's line where the oracle says that the layer was added.
+    #[track_caller]
     fn combine(
         &mut self,
         first: Tensor,
@@ -158,8 +183,8 @@ impl Model<'_> {
         let is_token = self.graph.add_cast(attention_mask, DataType::Bool)?;
         let shape = Shuffle::reshape([0, 1, 1, -1]);
         let is_token = self.graph.add_shuffle(is_token, shape)?;
-        let token = self.graph.add_constant(Values::new([1; 4], [0f32]))?;
-        let padding = self.graph.add_constant(Values::new([1; 4], [NEVER]))?;
+        let token = self.number(0.0)?;
+        let padding = self.number(NEVER)?;
         Ok(self.graph.add_select(is_token, token, padding)?)
     }
 
@@ -172,6 +197,7 @@ impl Model<'_> {
         let x = self.layer_norm("attention.output.LayerNorm", x)?;
 
         let wide = self.linear("intermediate.dense", x, WIDTH, INTERMEDIATE)?;
+        self.graph.named("gelu");
         let wide = self.graph.add_activation(wide, ActivationType::GeluErf)?;
         let narrow = self.linear("output.dense", wide, INTERMEDIATE, WIDTH)?;
         let x = self.combine(narrow, Sum, x)?;
@@ -185,16 +211,17 @@ impl Model<'_> {
         let key = self.heads("key", x)?;
         let value = self.heads("value", x)?;
 
-        let width = self
-            .graph
-            .add_constant(Values::new([1; 4], [HEAD_WIDTH as f32]))?;
+        let width = self.number(HEAD_WIDTH as f32)?;
         let root = self.graph.add_unary(width, UnaryOperation::Sqrt)?;
         let scale = self.graph.add_unary(root, UnaryOperation::Recip)?;
         let query = self.combine(query, Prod, scale)?;
+        self.graph.named("scores");
         let scores = self.product(query, key, MatrixOperation::Transpose)?;
+        self.graph.named("masked_scores");
         let scores = self.combine(scores, Sum, padding)?;
-        let attention = self.graph.add_softmax(scores, -1)?;
+        let attention = self.graph.named("softmax").add_softmax(scores, -1)?;
 
+        self.graph.named("context");
         let context = self.product(attention, value, MatrixOperation::None)?;
         let side_by_side = Shuffle::transpose([0, 2, 1, 3]).then_reshape([0, 0, WIDTH as i64]);
         Ok(self.graph.add_shuffle(context, side_by_side)?)
@@ -208,8 +235,10 @@ impl Model<'_> {
     }
 
     /// The sum over a sentence's tokens, padding left out, brought to length 1: the same as their
-    /// mean brought to length 1.
+    /// mean brought to length 1. Always in single precision: the squares of sums over more than a
+    /// hundred tokens can be beyond half precision.
     fn pool(&mut self, x: Tensor, attention_mask: Tensor) -> DefineResult<Tensor> {
+        let x = self.graph.add_cast(x, DataType::Float)?;
         let mask = self.graph.add_cast(attention_mask, DataType::Float)?;
         let mask = self.graph.add_shuffle(mask, Shuffle::reshape([0, 1, -1]))?;
         let sum = self.product(mask, x, MatrixOperation::None)?;
@@ -228,7 +257,9 @@ impl Model<'_> {
         self.scope(name, |model| {
             let weight = model.weight("weight", &[1, to, from])?;
             let bias = model.weight("bias", &[1, 1, to])?;
+            model.graph.named("product");
             let product = model.product(x, weight, MatrixOperation::Transpose)?;
+            model.graph.named("output");
             model.combine(product, Sum, bias)
         })
     }
@@ -243,6 +274,7 @@ impl Model<'_> {
         })
     }
 
+    #[track_caller]
     fn product(
         &mut self,
         left: Tensor,

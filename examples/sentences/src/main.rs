@@ -8,6 +8,7 @@ mod bench;
 mod compare;
 mod demo;
 mod matrix;
+mod report;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

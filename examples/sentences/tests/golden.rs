@@ -92,7 +92,7 @@ fn embeddings_agree_in_double_precision() {
     let weights = Weights::open(fetched!(WEIGHTS)).unwrap();
     let golden = minilm_golden();
     let mut graph = Graph::new();
-    minilm(&mut graph, &weights).unwrap();
+    minilm(&mut graph, &weights, DataType::Float).unwrap();
     let mut session = Plan::compile(&graph, Mode::Exact).unwrap().session();
     let inputs = inputs(&golden);
     let shapes: Vec<_> = inputs

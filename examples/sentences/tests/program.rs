@@ -82,3 +82,55 @@ fn a_users_sentences_are_compared() {
         "{message}"
     );
 }
+
+#[test]
+fn a_report_is_written_as_its_name_says() {
+    let (weights, tokenizer) = (fetched!(WEIGHTS), fetched!(TOKENIZER));
+    let folder = tempfile::tempdir().unwrap();
+    let golden = golden("minilm_l6");
+    let report = |name: &str, more: &[&str]| {
+        let file = folder.path().join(name);
+        let golden = ["--golden", golden.to_str().unwrap()];
+        let arguments = [&golden, &["--report", file.to_str().unwrap()], more].concat();
+        let output = run(folder.path(), "demo", &weights, &tokenizer, &arguments);
+        (output, file)
+    };
+
+    let (output, page) = report("half.html", &["--precision", "half"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("MiniLM in half") && printed.contains("lib.rs:"),
+        "{printed}"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    for shown in [
+        "MiniLM in half",
+        "CPU engine, fast: embeddings",
+        "encoder.layer.5.attention.self.softmax",
+        ">introduced<",
+        ">accumulated<",
+        "examples/sentences/src/lib.rs:",
+    ] {
+        assert!(page.contains(shown), "{shown} is not on the page");
+    }
+
+    let (output, data) = report("bfloat16.json", &["--precision", "bfloat16", "--json"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let data: serde_json::Value = serde_json::from_slice(&std::fs::read(data).unwrap()).unwrap();
+    assert_eq!(data["layers"].as_array().unwrap().len(), summary["layers"]);
+    assert_eq!(data["layers"][0]["name"], summary["worst"][0]["name"]);
+    assert_eq!(data["backends"][0]["name"], "CPU engine, fast: embeddings");
+    let error = |of: &str| summary["errors"][of].as_f64().unwrap();
+    assert!(error("weights") < error("typed"), "{summary}");
+
+    let (refused, file) = report("report.txt", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = text(&refused.stderr);
+    assert!(
+        message.contains(".html") && message.contains(".json"),
+        "{message}"
+    );
+    assert!(!file.exists());
+}

@@ -44,15 +44,8 @@ impl Golden {
     /// # Errors
     /// As [`Self::numbers`], or another number of elements.
     pub fn max_abs_error(&self, name: &str, found: &[f32]) -> Result<f64> {
-        let expected = self.numbers(name)?;
-        anyhow::ensure!(
-            expected.len() == found.len(),
-            "there are {} results, and {} in the golden file's `{name}`",
-            found.len(),
-            expected.len()
-        );
-        let differences = found.iter().zip(&expected);
-        let differences = differences.map(|(found, expected)| (f64::from(*found) - expected).abs());
+        let pairs = self.pairs(name, found)?;
+        let differences = pairs.map(|(found, expected)| (found - expected).abs());
         // A result that is not a number is as wrong as can be.
         Ok(
             differences.fold(0.0, |most, difference| match difference.is_nan() {
@@ -60,5 +53,33 @@ impl Golden {
                 false => difference.max(most),
             }),
         )
+    }
+
+    /// The Euclidean norm of the difference of `found` from a tensor of the file, divided by that of
+    /// the tensor.
+    ///
+    /// # Errors
+    /// As [`Self::max_abs_error`].
+    pub fn relative_l2_error(&self, name: &str, found: &[f32]) -> Result<f64> {
+        let pairs = self.pairs(name, found)?;
+        let (error, norm) = pairs.fold((0.0, 0.0), |(error, norm), (found, expected)| {
+            (error + (found - expected).powi(2), norm + expected.powi(2))
+        });
+        Ok((error / norm).sqrt())
+    }
+
+    fn pairs<'a>(
+        &self,
+        name: &str,
+        found: &'a [f32],
+    ) -> Result<impl Iterator<Item = (f64, f64)> + use<'a>> {
+        let expected = self.numbers(name)?;
+        anyhow::ensure!(
+            expected.len() == found.len(),
+            "there are {} results, and {} in the golden file's `{name}`",
+            found.len(),
+            expected.len()
+        );
+        Ok(found.iter().map(|found| f64::from(*found)).zip(expected))
     }
 }
