@@ -25,7 +25,8 @@ pub(crate) struct Args {
     torch: bool,
 }
 
-const VENV: Venv = Venv {
+/// PyTorch and the Python original.
+pub(super) const VENV: Venv = Venv {
     name: "convert",
     requirements: &["torch==2.15.0", "numpy", "safetensors==0.8.0"],
     alone: &["tensoracle==1.3.0"],

@@ -1,16 +1,20 @@
 //! `cargo xtask bench NAME`: ours beside its peers, measured in one run on one machine.
 //!
-//! Each benchmark is a module that returns a `Report`; `report` holds its form and draws it,
-//! `measure` runs things in turn and takes medians.
+//! Each benchmark of speed is a module that returns a `Report`; `report` holds its form and draws
+//! it, `measure` runs things in turn and takes medians. `precision` measures errors, not time.
 
 mod compare;
 mod convert;
 mod cpu;
 mod measure;
+mod precision;
 mod report;
 mod store;
 
+use std::fmt::Display;
+
 use anyhow::Result;
+use serde::Serialize;
 
 use report::Report;
 
@@ -32,6 +36,8 @@ enum Name {
     Convert(convert::Args),
     /// The CPU engine beside ONNX Runtime, on the same weights
     Cpu(cpu::Args),
+    /// What MiniLM loses in 16 bits: our forecast beside PyTorch's loss
+    Precision,
     /// Saved engines and weights beside b3sum and hashlib
     Store(store::Args),
 }
@@ -42,10 +48,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Name::Compare(args) => compare::run(args)?,
         Name::Convert(args) => convert::run(args)?,
         Name::Cpu(args) => cpu::run(args)?,
+        Name::Precision => return print(&precision::run()?, args.json),
         Name::Store(args) => store::run(args)?,
     };
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+    print(&report, args.json)
+}
+
+fn print(report: &(impl Serialize + Display), json: bool) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(report)?);
     } else {
         println!("{report}");
     }
