@@ -22,9 +22,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tensoracle_progress::Progress;
 
 /// Bytes of a window. It is a multiple of the size of every element, and the place of a tensor is
-/// a multiple of the size of its own, so that no window cuts an element. Larger ones make the
-/// system allocate larger pages, which on virtual machines the host often has to back first.
-const WINDOW: u64 = 128 << 10;
+/// a multiple of the size of its own, so that no window cuts an element. It is the largest run of
+/// pages that Linux keeps ready on each processor; for larger ones the system looks for memory
+/// that, on a virtual machine, the host often has to provide first, which takes several times as
+/// long.
+const WINDOW: u64 = 32 << 10;
 
 /// Bytes after which what is written is sent to the disk, while other threads go on, so that
 /// little is left for the end.
