@@ -9,9 +9,7 @@ use clap::ValueEnum;
 use console::style;
 use serde::Serialize;
 use tensoracle::oracle::{self, LayerLoss, OracleReport};
-use tensoracle::{
-    CpuBackend, DataType, Engine, Graph, HostTensor, SourceLocation, Weights, build_plan, compare,
-};
+use tensoracle::{CpuBackend, DataType, Engine, Graph, HostTensor, Weights, build_plan, compare};
 use tensoracle_example_sentences::{Embedder, minilm, sizes};
 use tensoracle_example_terminal::Golden;
 
@@ -86,7 +84,7 @@ struct Summary<'a> {
     layers: usize,
     /// The embeddings' errors.
     errors: Errors,
-    worst: Vec<WorstLayer<'a>>,
+    worst: &'a [LayerLoss],
     report: &'a PathBuf,
 }
 
@@ -100,15 +98,6 @@ struct Errors {
     typed: f64,
     /// On the CPU engine as it usually runs.
     fast: f64,
-}
-
-#[derive(Serialize)]
-struct WorstLayer<'a> {
-    name: &'a str,
-    data_type: DataType,
-    introduced: f64,
-    accumulated: f64,
-    location: Option<&'a SourceLocation>,
 }
 
 /// Writes the report, and prints the layers that lose most.
@@ -152,7 +141,7 @@ pub(crate) fn run(
         sentences: sentences.len(),
         layers: report.layers.len(),
         errors,
-        worst: report.layers.iter().take(PRINTED).map(worst).collect(),
+        worst: &report.layers[..report.layers.len().min(PRINTED)],
         report: &file.path,
     };
     if args.json {
@@ -164,16 +153,6 @@ pub(crate) fn run(
         .layers
         .iter()
         .all(|layer| layer.introduced.is_finite()))
-}
-
-fn worst(layer: &LayerLoss) -> WorstLayer<'_> {
-    WorstLayer {
-        name: &layer.name,
-        data_type: layer.data_type,
-        introduced: layer.introduced,
-        accumulated: layer.accumulated,
-        location: layer.location.as_ref(),
-    }
 }
 
 impl fmt::Display for Summary<'_> {
@@ -209,7 +188,7 @@ impl fmt::Display for Summary<'_> {
                 layer.name,
                 style(layer.data_type).dim()
             )?;
-            if let Some(location) = layer.location {
+            if let Some(location) = &layer.location {
                 writeln!(formatter, "{:28}{}", "", style(location).dim())?;
             }
         }
