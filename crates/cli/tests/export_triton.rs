@@ -48,7 +48,7 @@ fn a_model_repository_is_written() {
         vec![
             tensor("ids", "input", "int64", &[-1, -1]),
             tensor("scale", "input", "float", &[]),
-            tensor("embeddings", "output", "half", &[-1, 384]),
+            tensor("plongé", "output", "half", &[-1, 384]),
         ],
     );
     let output = cache.run(&["export-triton", "encoder", "models", "--instances", "2"]);

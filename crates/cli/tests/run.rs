@@ -140,6 +140,7 @@ fn what_does_not_fit_is_refused() {
         refused("rank.npz"),
         refused("absent.npz"),
         refused("other=one.npy"),
+        cache.run(&["run", "example", "--output", "y.npz"]),
         cache.run(&["run", "absent"]),
         cache.run(&["run", "example", "--repeat", "0"]),
     ];
@@ -154,6 +155,16 @@ fn a_graph_is_printed_and_drawn() {
     define(&mut graph).unwrap();
     export_graph(&graph, cache.path().join("graph.json")).unwrap();
     let of_file = cache.run(&["graph", "graph.json"]);
+    std::fs::copy(
+        cache.path().join("graph.json"),
+        cache.path().join("graph.txt"),
+    )
+    .unwrap();
+    assert_eq!(
+        of_file,
+        cache.run(&["graph", "graph.txt"]),
+        "whatever the file is called"
+    );
     assert_eq!(
         of_file,
         cache.run(&["graph", "example"]),

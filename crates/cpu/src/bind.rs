@@ -2,7 +2,7 @@
 //! tensor that is computed a place in memory that it shares with others as their lives allow.
 
 use crate::CpuError;
-use crate::layers::BoundSlice;
+use crate::layers::{BoundSlice, convolution};
 use crate::plan::Loaded;
 use crate::program::{Home, Source};
 use crate::storage::{Buffer, Class};
@@ -75,10 +75,27 @@ impl Bound {
                 layer: node.name().to_owned(),
                 cause,
             })?);
+            bound.check_convolution(node)?;
             bound.work = bound.work.saturating_add(bound.work_of(node));
         }
         bound.place(loaded);
         Ok(bound)
+    }
+
+    /// Refuses a convolution whose padded input cannot be counted.
+    fn check_convolution(&self, node: &Node) -> Result<(), CpuError> {
+        let Layer::Convolution(layer) = node.layer() else {
+            return Ok(());
+        };
+        let dims =
+            |tensor: Option<Tensor>| tensor.map_or(&[][..], |tensor| &self.dims[tensor.index()]);
+        let (input, kernel) = (dims(node.inputs()[0]), dims(node.inputs()[1]));
+        let output = dims(node.outputs().first().copied());
+        let shape = convolution::shape(layer, input, kernel, output);
+        shape.map(drop).map_err(|error| CpuError::Constraint {
+            layer: node.name().to_owned(),
+            problem: error.to_string(),
+        })
     }
 
     /// Multiplications of a product or convolution.
@@ -121,6 +138,10 @@ impl Bound {
         }
         for (_, tensor) in program.graph.outputs() {
             last_use.insert(program.root(tensor.index()), usize::MAX);
+        }
+        // Written once for many runs, so nothing may take their place.
+        for (tensor, _) in &self.sizes {
+            last_use.insert(*tensor, usize::MAX);
         }
         let mut free: Vec<usize> = Vec::new();
         let first: Vec<Tensor> = program

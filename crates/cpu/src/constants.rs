@@ -50,10 +50,10 @@ fn conv_shape(program: &Program, index: usize) -> Option<tensoracle_kernels::Con
     };
     let input = |role: usize| sizes(&program.graph, (*node.inputs().get(role)?)?);
     let output = sizes(&program.graph, node.outputs()[0])?;
-    convolution::shape(layer, &input(0)?, &input(1)?, &output)
+    convolution::shape(layer, &input(0)?, &input(1)?, &output).ok()?
 }
 
-/// Makes constants, keeping folded ones that others are made of.
+/// Makes constants one at a time.
 pub(crate) struct Maker<'a, T> {
     program: &'a Program,
     producers: HashMap<usize, &'a Node>,
@@ -78,6 +78,8 @@ impl<'a, T: Real> Maker<'a, T> {
     /// A constant in the form that the plan needs.
     pub(crate) fn make(&mut self, required: Required) -> Result<Buffer<T>, CpuError> {
         let plain = self.plain(required.tensor)?;
+        // What this constant was folded from may be large, and others seldom share it.
+        self.folded.clear();
         let Buffer::Real(elements) = &plain else {
             return Ok(plain);
         };

@@ -344,12 +344,22 @@ impl<T: Real> Loaded<T> {
                 problem: format!("it has {found} bytes, expected {expected}"),
             });
         }
-        Ok(Self {
+        let loaded = Self {
             program,
             bytes,
             ranges,
             width: std::marker::PhantomData,
-        })
+        };
+        let is_boolean = |elements| match elements {
+            Elements::Boolean(bytes) => bytes.iter().all(|&byte| byte <= 1),
+            Elements::Real(_) | Elements::Integer(_) => true,
+        };
+        if !(0..loaded.ranges.len()).all(|number| is_boolean(loaded.constant(number))) {
+            return Err(CpuError::Plan {
+                problem: "a boolean constant holds a byte that is neither 0 nor 1".into(),
+            });
+        }
+        Ok(loaded)
     }
 
     pub(crate) fn is_packed(&self, number: usize) -> bool {

@@ -87,6 +87,10 @@ pub(crate) struct Program {
 const FOLD_GROWTH: u64 = 4;
 const FOLD_ELEMENTS: u64 = 4096;
 
+/// Longest chain of layers that is folded; what comes behind runs. Models have chains of a few, and
+/// making a folded constant follows the chain on the stack.
+const FOLD_DEPTH: u32 = 64;
+
 impl Program {
     pub(crate) fn compile(graph: Graph, mode: Mode) -> Result<Self, CpuError> {
         if graph.outputs().is_empty() {
@@ -159,18 +163,28 @@ fn root(homes: &[Home], mut tensor: usize) -> usize {
 
 fn homes(graph: &Graph) -> Vec<Home> {
     let mut homes = vec![Home::Nowhere; graph.tensor_count()];
+    // For each constant, how many layers it is folded through.
+    let mut depths = vec![0u32; graph.tensor_count()];
     for (_, tensor) in graph.inputs() {
         homes[tensor.index()] = Home::Input;
     }
     let live = graph.live_nodes();
     for (node, _) in graph.nodes().iter().zip(live).filter(|(_, live)| *live) {
         let output = node.outputs()[0];
-        homes[output.index()] = home(graph, &homes, node);
+        let inputs = node.inputs().iter().flatten();
+        let depth = inputs
+            .map(|input| depths[root(&homes, input.index())] + 1)
+            .max()
+            .unwrap_or(0);
+        homes[output.index()] = home(graph, &homes, node, depth);
+        if homes[output.index()] == Home::Constant {
+            depths[output.index()] = depth;
+        }
     }
     homes
 }
 
-fn home(graph: &Graph, homes: &[Home], node: &Node) -> Home {
+fn home(graph: &Graph, homes: &[Home], node: &Node, depth: u32) -> Home {
     if matches!(node.layer(), Layer::Constant(_)) {
         return Home::Constant;
     }
@@ -178,7 +192,7 @@ fn home(graph: &Graph, homes: &[Home], node: &Node) -> Home {
         let fixed = value.iter().all(|dim| dim.fixed().is_some());
         return if fixed { Home::Constant } else { Home::Sizes };
     }
-    if is_foldable(graph, homes, node) {
+    if depth <= FOLD_DEPTH && is_foldable(graph, homes, node) {
         return Home::Constant;
     }
     let shares = match node.layer() {
@@ -190,7 +204,7 @@ fn home(graph: &Graph, homes: &[Home], node: &Node) -> Home {
         _ => false,
     };
     match node.inputs().first().copied().flatten().filter(|_| shares) {
-        Some(input) => Home::Alias(input.index()),
+        Some(input) => Home::Alias(root(homes, input.index())),
         None => Home::Step,
     }
 }
@@ -203,6 +217,10 @@ fn is_foldable(graph: &Graph, homes: &[Home], node: &Node) -> bool {
             .iter()
             .try_fold(1u64, |product, dim| product.checked_mul(*dim))
     };
+    // Whether a convolution's sizes can be computed with is seen when sizes are bound.
+    if matches!(node.layer(), Layer::Convolution(_)) {
+        return false;
+    }
     let mut from = 0u64;
     for input in node.inputs().iter().flatten() {
         // A constant reshaped to a size that has a name keeps its elements, but its shape is known
@@ -331,7 +349,8 @@ impl Compiler<'_> {
             Layer::Convolution(layer) => {
                 let from = sizes(self.graph, (*node.inputs().first()?)?)?;
                 let to = sizes(self.graph, node.outputs()[0])?;
-                let shape = convolution::shape(layer, &from, &sizes(self.graph, input)?, &to)?;
+                let shape =
+                    convolution::shape(layer, &from, &sizes(self.graph, input)?, &to).ok()??;
                 shape
                     .prefers_packed()
                     .then_some(Form::Weights { node: index })

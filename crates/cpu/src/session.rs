@@ -7,7 +7,6 @@ use crate::program::{Home, Source, Step};
 use crate::storage::{Buffer, Elements};
 use crate::{CpuError, Mode, Plan, convert};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use tensoracle_graph::{DataType, Graph, Node, Tensor};
 use tensoracle_kernels::Real;
 
@@ -91,7 +90,7 @@ pub struct Session {
     state: State,
     names: BTreeMap<String, i64>,
     bound: Option<Bound>,
-    pool: Option<Arc<rayon::ThreadPool>>,
+    threads: Threads,
 }
 
 enum State {
@@ -100,7 +99,7 @@ enum State {
 }
 
 /// Called after each layer in the modes that do not fuse layers.
-type Observer<'a> = dyn FnMut(Observation<'_>) + 'a;
+type Observer<'a> = dyn FnMut(Observation<'_>) + Send + 'a;
 
 /// Multiplications above which a whole run moves into the thread pool, rather than each large layer
 /// by itself.
@@ -117,12 +116,12 @@ impl Session {
             state,
             names: BTreeMap::new(),
             bound: None,
-            pool: None,
+            threads: Threads::Shared,
         }
     }
 
-    /// Runs on threads of its own instead of rayon's global pool. The results do not depend on
-    /// how many there are.
+    /// Runs on threads of its own instead of rayon's global pool: as many as there are cores for 0.
+    /// The results do not depend on how many there are.
     ///
     /// # Errors
     /// When the system refuses to start the threads.
@@ -132,7 +131,7 @@ impl Session {
             threads,
             reason: error.to_string(),
         })?;
-        self.pool = Some(Arc::new(pool));
+        self.threads = Threads::Own(pool);
         Ok(self)
     }
 
@@ -240,7 +239,7 @@ impl Session {
     pub fn run_observed(
         &mut self,
         inputs: &[Input<'_>],
-        observe: &mut dyn FnMut(Observation<'_>),
+        observe: &mut (dyn FnMut(Observation<'_>) + Send),
     ) -> Result<Vec<Output>, CpuError> {
         if self.plan.mode() == Mode::Fast {
             return Err(CpuError::NotObservable(Mode::Fast));
@@ -285,12 +284,7 @@ impl Session {
                     bound,
                     memory,
                 };
-                let mut all = || run.all(inputs, |_, _| {});
-                Ok(match &self.pool {
-                    Some(pool) => pool.install(all),
-                    None if bound.work > POOL_WORK => in_global_pool(all),
-                    None => all(),
-                })
+                Ok(self.threads.run(bound.work, || run.all(inputs, |_, _| {})))
             }
             (Engine::Double(loaded), State::Double(memory)) => {
                 let mut run = Run {
@@ -299,26 +293,43 @@ impl Session {
                     memory,
                 };
                 let mut observe = observe;
-                let outputs = run.all(inputs, |step, buffer| {
-                    if let Some(observe) = &mut observe {
-                        observe(observation(loaded, bound, step, buffer));
-                    }
-                });
-                Ok(outputs)
+                Ok(self.threads.run(bound.work, || {
+                    run.all(inputs, |step, buffer| {
+                        if let Some(observe) = &mut observe {
+                            observe(observation(loaded, bound, step, buffer));
+                        }
+                    })
+                }))
             }
             _ => unreachable!("the state is made for the plan"),
         }
     }
 }
 
-/// Moves to a thread of rayon's global pool, so that the layers inside divide without waiting for
-/// one to wake.
-fn in_global_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
-    let mut result = None;
-    rayon::scope(|_| result = Some(run()));
-    match result {
-        Some(result) => result,
-        None => unreachable!("a scope runs its body"),
+/// The threads that a session computes on.
+enum Threads {
+    /// Rayon's global pool, shared with the rest of the process.
+    Shared,
+    /// A pool of its own.
+    Own(rayon::ThreadPool),
+}
+
+impl Threads {
+    /// Runs a whole graph. Large ones move into the pool once, so that the layers inside divide
+    /// without waiting for threads to wake.
+    fn run<R: Send>(&self, work: u64, run: impl FnOnce() -> R + Send) -> R {
+        match self {
+            Self::Own(pool) => pool.install(run),
+            Self::Shared if work > POOL_WORK => {
+                let mut result = None;
+                rayon::scope(|_| result = Some(run()));
+                match result {
+                    Some(result) => result,
+                    None => unreachable!("a scope runs its body"),
+                }
+            }
+            Self::Shared => run(),
+        }
     }
 }
 

@@ -91,6 +91,125 @@ fn a_plan_computes_what_its_graph_says() {
     }
 }
 
+/// What follows from sizes is written once, when shapes are set, and must outlive every run.
+#[test]
+fn a_session_gives_the_same_again() {
+    let mut graph = Graph::new();
+    let x = graph.add_input("x", DataType::Int64, dims!["n"]).unwrap();
+    let sum = ElementWiseOperation::Sum;
+    let size = graph.add_shape(x).unwrap();
+    let y = graph.add_elementwise(x, size, sum).unwrap();
+    let z = graph
+        .add_elementwise(y, y, ElementWiseOperation::Prod)
+        .unwrap();
+    let z = graph.add_elementwise(z, x, sum).unwrap();
+    graph.mark_output("z", z).unwrap();
+    let mut session = Plan::compile(&graph, Mode::Fast).unwrap().session();
+    session.set_input_shapes(&[("x", &[3])]).unwrap();
+    let x: Vec<u8> = [1i64, 2, 3]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let input = Input {
+        name: "x",
+        data_type: DataType::Int64,
+        bytes: &x,
+    };
+    // (x + 3)² + x.
+    let expected: Vec<u8> = [17i64, 27, 39]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    for run in 0..3 {
+        assert_eq!(
+            session.run(&[input]).unwrap()[0].bytes,
+            expected,
+            "run {run}"
+        );
+    }
+}
+
+#[test]
+fn a_step_of_any_size_is_not_taken_by_a_single_element() {
+    let mut graph = Graph::new();
+    let x = graph.add_input("x", DataType::Float, dims![2, 4]).unwrap();
+    let slice = tensoracle_graph::Slice::new([1, 0], [1, 4], [i64::MAX, 1]);
+    let y = graph.add_slice(x, slice).unwrap();
+    graph.mark_output("y", y).unwrap();
+    let x: Vec<u8> = (0..8)
+        .flat_map(|value| (value as f32).to_le_bytes())
+        .collect();
+    let input = Input {
+        name: "x",
+        data_type: DataType::Float,
+        bytes: &x,
+    };
+    let mut session = Plan::compile(&graph, Mode::Fast).unwrap().session();
+    assert_eq!(session.run(&[input]).unwrap()[0].bytes, x[16..]);
+}
+
+#[test]
+fn padding_that_cannot_be_counted_is_refused() {
+    let mut graph = Graph::new();
+    let x = graph
+        .add_input("x", DataType::Float, dims![1, 1, 1, 1, 1])
+        .unwrap();
+    let kernel = graph
+        .add_constant(Values::new([1, 1, 1, 1, 1], [1.0f32]))
+        .unwrap();
+    let far = i32::MAX as u64;
+    let convolution = Convolution::new().padding([far; 3]).stride([far; 3]);
+    let y = graph.add_convolution(x, kernel, None, convolution).unwrap();
+    graph.mark_output("y", y).unwrap();
+    let refused = Plan::compile(&graph, Mode::Fast)
+        .unwrap()
+        .session()
+        .set_input_shapes(&[]);
+    assert!(
+        matches!(refused, Err(CpuError::Constraint { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn long_chains_of_constants_and_of_aliases_are_built() {
+    let mut graph = Graph::new();
+    let x = graph.add_input("x", DataType::Float, dims![2]).unwrap();
+    let mut constant = graph
+        .add_constant(Values::new([2], [1.0f32, -2.0]))
+        .unwrap();
+    let mut alias = x;
+    for _ in 0..20_000 {
+        constant = graph
+            .add_unary(constant, tensoracle_graph::UnaryOperation::Abs)
+            .unwrap();
+        alias = graph.add_identity(alias).unwrap();
+    }
+    let y = graph
+        .add_elementwise(constant, alias, ElementWiseOperation::Sum)
+        .unwrap();
+    graph.mark_output("y", y).unwrap();
+    let x: Vec<u8> = [0.5f32, 0.5]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let input = Input {
+        name: "x",
+        data_type: DataType::Float,
+        bytes: &x,
+    };
+    let outputs = Plan::compile(&graph, Mode::Fast)
+        .unwrap()
+        .session()
+        .run(&[input])
+        .unwrap();
+    let expected: Vec<u8> = [1.5f32, 2.5]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    assert_eq!(outputs[0].bytes, expected);
+}
+
 #[test]
 fn a_plan_lies_anywhere_in_memory() {
     let plan = plan(Mode::Fast);

@@ -275,7 +275,7 @@ impl Graph {
         let mut tensors = Vec::new();
         for input in &definition.inputs {
             let dims: Dims = input.dims.iter().map(Dim::from).collect();
-            tensors.push(graph.add_input(&input.name, input.data_type, dims)?);
+            tensors.push(graph.add_input_at(&input.name, input.data_type, dims, None)?);
         }
         let find = |tensors: &[Tensor], subject: &dyn Fn() -> String, index: usize| {
             tensors
@@ -306,7 +306,7 @@ impl Graph {
         for output in &definition.outputs {
             let subject = || format!("output `{}`", output.name);
             let tensor = find(&tensors, &subject, output.tensor)?;
-            graph.mark_output(&output.name, tensor)?;
+            graph.mark_output_at(&output.name, tensor, None)?;
         }
         Ok(graph)
     }

@@ -37,14 +37,18 @@ impl fmt::Display for SourceLocation {
 
 /// A layer, input or output that was refused. The graph is unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{subject}: {fault} (at {location})")]
+#[error("{subject}: {fault}{}", place(location.as_ref()))]
 pub struct GraphError {
     /// What was being added: ``elementwise layer `encoder.0.residual` ``.
     pub subject: String,
     /// What is wrong with it; part of the message already, and therefore no source of it.
     pub fault: Box<Fault>,
-    /// Where the caller added it.
-    pub location: SourceLocation,
+    /// Where the caller added it; `None` for what was read from a file that does not say.
+    pub location: Option<SourceLocation>,
+}
+
+fn place(location: Option<&SourceLocation>) -> String {
+    location.map_or_else(String::new, |location| format!(" (at {location})"))
 }
 
 impl GraphError {

@@ -190,13 +190,22 @@ impl Graph {
         data_type: DataType,
         dims: impl Into<Dims>,
     ) -> Result<Tensor, GraphError> {
-        let dims = dims.into();
-        let location = Location::caller();
+        let location = Some(Location::caller().into());
+        self.add_input_at(name, data_type, dims.into(), location)
+    }
+
+    pub(crate) fn add_input_at(
+        &mut self,
+        name: &str,
+        data_type: DataType,
+        dims: Dims,
+        location: Option<SourceLocation>,
+    ) -> Result<Tensor, GraphError> {
         self.check_input(name, data_type, &dims)
             .map_err(|fault| GraphError {
-                subject: format!("input `{name}`"),
+                subject: format!("input {} `{name}`", self.inputs.len()),
                 fault: Box::new(fault),
-                location: location.into(),
+                location,
             })?;
         let producer = Producer::Input(self.inputs.len());
         let tensor = self.push_tensor(Inferred::new(data_type, dims), producer);
@@ -211,7 +220,15 @@ impl Graph {
     /// A tensor of another graph, or a name already taken or empty.
     #[track_caller]
     pub fn mark_output(&mut self, name: &str, tensor: Tensor) -> Result<(), GraphError> {
-        let location = Location::caller();
+        self.mark_output_at(name, tensor, Some(Location::caller().into()))
+    }
+
+    pub(crate) fn mark_output_at(
+        &mut self,
+        name: &str,
+        tensor: Tensor,
+        location: Option<SourceLocation>,
+    ) -> Result<(), GraphError> {
         let check = self
             .check_name(name)
             .and_then(|()| match self.owns(tensor) {
@@ -219,9 +236,9 @@ impl Graph {
                 false => Err(Fault::ForeignTensor { role: "output" }),
             });
         check.map_err(|fault| GraphError {
-            subject: format!("output `{name}`"),
+            subject: format!("output {} `{name}`", self.outputs.len()),
             fault: Box::new(fault),
-            location: location.into(),
+            location,
         })?;
         self.network_names.insert(name.to_owned(), "an output");
         self.outputs.push((name.to_owned(), tensor));
@@ -265,11 +282,7 @@ impl Graph {
         let (inferred, constraints) = inferred.map_err(|fault| GraphError {
             subject: format!("{} layer `{name}`", layer.kind()),
             fault: Box::new(fault),
-            location: location.clone().unwrap_or_else(|| SourceLocation {
-                file: "<graph file>".into(),
-                line: 0,
-                column: 0,
-            }),
+            location: location.clone(),
         })?;
         *self.kind_counts.entry(layer.kind()).or_default() += 1;
         let producer = Producer::Layer(self.nodes.len());

@@ -75,8 +75,11 @@ pub enum InputShapeFault {
     #[error("no shape is declared")]
     Missing,
     /// An entry without an input in the graph.
-    #[error("the graph has no such input")]
-    Unknown,
+    #[error("the graph has no such input; it has: {known}")]
+    Unknown {
+        /// The inputs that it has.
+        known: String,
+    },
 }
 
 impl InputShape {
@@ -163,7 +166,13 @@ impl Graph {
     ) -> Result<(), (String, Box<InputShapeFault>)> {
         let known = |name: &str| self.inputs().iter().any(|(input, _)| input == name);
         if let Some(name) = shapes.keys().find(|name| !known(name)) {
-            return Err((name.clone(), Box::new(InputShapeFault::Unknown)));
+            let known: Vec<_> = self
+                .inputs()
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let known = known.join(", ");
+            return Err((name.clone(), Box::new(InputShapeFault::Unknown { known })));
         }
         let mut ranges: BTreeMap<&str, ((u64, u64, u64), &str)> = BTreeMap::new();
         for (input, tensor) in self.inputs() {
@@ -248,7 +257,7 @@ mod tests {
                 ("mask", mask.clone()),
                 ("x", mask.clone())
             ]),
-            "x: the graph has no such input"
+            "x: the graph has no such input; it has: ids, mask"
         );
         assert_eq!(
             fault(&[("ids", ids.clone()), ("mask", InputShape::fixed([1, 8]))]),

@@ -71,7 +71,9 @@ pub enum Error {
         differences: Vec<Difference>,
     },
     /// A saved engine of a backend that this version does not have.
-    #[error("the saved engine was built by the backend `{found}`, expected `cpu`")]
+    #[error(
+        "the saved engine was built by the backend `{found}`, expected `cpu` with mode fast, typed or exact"
+    )]
     UnknownBackend {
         /// The backend that it names.
         found: String,

@@ -23,7 +23,11 @@ pub fn export_graph(graph: &Graph, path: impl AsRef<Path>) -> Result<(), Error> 
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut builder = tempfile::Builder::new();
+        // Readable by others as far as the umask allows, like any file that is written.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
         file.write_all(&json)?;
         file.as_file().sync_all()?;
         file.persist(path)?;

@@ -59,12 +59,12 @@ pub use io::{
 };
 pub use session::{Outputs, Session};
 pub use tensor::HostTensor;
-pub use tensoracle_cpu::Mode;
+pub use tensoracle_cpu::{CpuError, Mode};
 pub use tensoracle_graph::*;
 pub use tensoracle_progress::{Progress, Silent, Unit};
 pub use tensoracle_store::{
-    CorruptEngineError, Difference, EngineConditionError, Explanation, Map, OnDamage, Selector,
-    Store, StoreError, Value, Verify, Wait,
+    CorruptEngineError, Difference, EngineConditionError, Explanation, Header, Map, Near, OnDamage,
+    Selector, Store, StoreError, Value, Verify, Wait,
 };
 pub use tensoracle_weights::{Weights, WeightsError, WeightsOptions};
 

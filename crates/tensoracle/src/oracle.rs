@@ -96,10 +96,11 @@ pub fn report(graph: &Graph, inputs: &[(&str, &HostTensor)]) -> Result<OracleRep
             })
         });
         let typed_graph = typed.graph();
-        let typed = run(&typed, inputs, &mut |observation| {
+        let ranking = &mut ranking;
+        // The receiver goes with the closure: when this side ends early, the other hears of it.
+        let typed = run(&typed, inputs, &mut move |observation| {
             ranking.layer(typed_graph, &observation, &receiver);
         });
-        drop(receiver);
         let right = right
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -207,9 +208,11 @@ impl LayerLoss {
 fn run(
     plan: &Plan,
     inputs: &[(&str, &HostTensor)],
-    observe: &mut dyn FnMut(Observation<'_>),
+    observe: &mut (dyn FnMut(Observation<'_>) + Send),
 ) -> Result<Vec<Exact>, CpuError> {
-    let mut session = plan.session();
+    // The sides wait for each other. On threads of their own neither can hold what the other needs,
+    // even where the caller works on rayon's.
+    let mut session = plan.session().with_threads(rayon::current_num_threads())?;
     let shapes: Vec<_> = inputs
         .iter()
         .map(|&(name, tensor)| (name, tensor.dims()))

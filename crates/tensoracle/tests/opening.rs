@@ -203,7 +203,7 @@ fn declarations_are_checked_before_anything_is_built() {
     insta::assert_snapshot!(messages.join("\n"), @r"
     input `x`: no shape is declared
     hint: declare it with `EngineBuild::input`
-    input `z`: the graph has no such input
+    input `z`: the graph has no such input; it has: x
     input `x`: [1, 4] along axis 1, expected 3 as the graph declares: [n, 3]
     setting `tf32` is true, expected false, since TF32 is always off
     setting `optimization_level` is 6, expected 0 to 5

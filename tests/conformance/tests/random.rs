@@ -75,7 +75,10 @@ fn run(graph: &Graph, mode: Mode, n: i64, threads: usize) -> Vec<Output> {
             bytes,
         })
         .collect();
-    session.run(&inputs).unwrap()
+    let first = session.run(&inputs).unwrap();
+    let second = session.run(&inputs).unwrap();
+    assert_eq!(first, second, "a session gives the same twice");
+    second
 }
 
 proptest! {

@@ -144,7 +144,7 @@ fn config(model: &str, header: &Header, instances: u32) -> Result<String> {
 
 /// A string of protobuf's text format.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.escape_default())
+    format!("\"{}\"", text.as_bytes().escape_ascii())
 }
 
 /// Triton's name of one of our data types.

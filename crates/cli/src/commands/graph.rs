@@ -1,5 +1,7 @@
 //! `tensoracle graph`: an exported graph, or that of a saved engine, printed or drawn.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -60,6 +62,7 @@ fn find(typed: &str) -> Result<Graph> {
     if path
         .extension()
         .is_some_and(|extension| extension == "json")
+        || starts_as_json(path)
     {
         return Ok(import_graph(path)?);
     }
@@ -73,4 +76,10 @@ fn find(typed: &str) -> Result<Graph> {
             engine.backend()
         ),
     }
+}
+
+/// Whether a file begins as an exported graph does.
+fn starts_as_json(path: &Path) -> bool {
+    let mut first = [0];
+    File::open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok()) && first == *b"{"
 }

@@ -60,6 +60,9 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<ExitCode>
     let engine = Engine::open_saved(&Selector::Typed(arguments.engine.clone()), options)?;
     let opened = started.elapsed();
     if arguments.input.is_empty() && engine.tensors().iter().any(is_input) {
+        if arguments.output.is_some() || arguments.repeat > 1 {
+            bail!("there is nothing to run on: give the inputs with --input");
+        }
         return describe(&engine, arguments.json);
     }
     let inputs = tensors::read(&arguments.input, engine.tensors())?;

@@ -2,15 +2,18 @@
 
 use super::Call;
 use tensoracle_graph::Convolution;
-use tensoracle_kernels::{ConvAxis, ConvShape, ConvWeights, Real, conv};
+use tensoracle_kernels::{ConvAxis, ConvShape, ConvShapeError, ConvWeights, Real, conv};
 
 /// The kernel's description of a convolution with these sizes; `None` where the output is empty.
+///
+/// # Errors
+/// Padding so large that the padded input cannot be counted.
 pub(crate) fn shape(
     layer: &Convolution,
     input: &[usize],
     kernel: &[usize],
     output: &[usize],
-) -> Option<ConvShape> {
+) -> Result<Option<ConvShape>, ConvShapeError> {
     let at = |list: &[u64], axis: usize| list.get(axis).map_or(1, |&size| size as usize);
     let axes: Vec<ConvAxis> = (0..input.len() - 2)
         .map(|axis| {
@@ -28,16 +31,15 @@ pub(crate) fn shape(
         })
         .collect();
     if output.contains(&0) {
-        return None;
+        return Ok(None);
     }
-    ConvShape::new(input[0], input[1], kernel[0], layer.groups as usize, &axes).ok()
+    ConvShape::new(input[0], input[1], kernel[0], layer.groups as usize, &axes).map(Some)
 }
 
 pub(super) fn run<T: Real>(layer: &Convolution, call: &mut Call<'_, T>) {
     let (input, kernel) = (call.input(0), call.input(1));
-    let Some(shape) = shape(layer, input.dims, kernel.dims, call.dims) else {
-        // Inference allows only sizes that the kernel takes, or nothing to compute.
-        call.output.real().fill(T::default());
+    // Sizes that the kernel does not take are refused when they are bound.
+    let Ok(Some(shape)) = shape(layer, input.dims, kernel.dims, call.dims) else {
         return;
     };
     let weights = kernel.elements.real();

@@ -25,7 +25,15 @@ pub(super) fn run<T: Real>(layer: &Slice, call: &mut Call<'_, T>) {
             .stride
             .iter()
             .zip(&strides)
-            .map(|(step, stride)| *step as isize * stride)
+            .zip(call.dims)
+            // A single element takes no step, however large one is declared.
+            .map(|((step, stride), &size)| {
+                if size == 1 {
+                    0
+                } else {
+                    *step as isize * stride
+                }
+            })
             .collect();
         let (offset, dims) = (offset.sum(), call.dims);
         moved!(input.elements, &mut call.output, |from, to| {

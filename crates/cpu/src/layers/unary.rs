@@ -34,7 +34,7 @@ pub(super) fn run<T: Real>(layer: &Unary, call: &mut Call<'_, T>) {
             let to = to.boolean();
             to.iter_mut()
                 .zip(from.boolean())
-                .for_each(|(to, x)| *to = 1 - *x);
+                .for_each(|(to, x)| *to = u8::from(*x == 0));
         }
     }
 }

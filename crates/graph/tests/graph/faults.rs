@@ -72,7 +72,7 @@ fn argument() {
     let error = g.scope("head", |g| g.add_softmax(t[0], 2));
     assert_report!(error.unwrap_err(), @"softmax layer `head.softmax_0`: argument `axis` is 2, expected an axis from -2 to 1 (at faults.rs:LINE:COLUMN)");
     let error = g.add_input("deep", DataType::Half, dims![1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    assert_report!(error.unwrap_err(), @"input `deep`: argument `dims` is [1, 2, 3, 4, 5, 6, 7, 8, 9], 9 dimensions, expected at most 8 dimensions (at faults.rs:LINE:COLUMN)");
+    assert_report!(error.unwrap_err(), @"input 1 `deep`: argument `dims` is [1, 2, 3, 4, 5, 6, 7, 8, 9], 9 dimensions, expected at most 8 dimensions (at faults.rs:LINE:COLUMN)");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn foreign_tensor() {
     let (_, foreign) = with_inputs(&[float(dims![4])]);
     let (mut g, _) = with_inputs(&[]);
     assert_report!(g.add_identity(foreign[0]).unwrap_err(), @"identity layer `identity_0`: an input is a tensor of another graph (at faults.rs:LINE:COLUMN)");
-    assert_report!(g.mark_output("y", foreign[0]).unwrap_err(), @"output `y`: output is a tensor of another graph (at faults.rs:LINE:COLUMN)");
+    assert_report!(g.mark_output("y", foreign[0]).unwrap_err(), @"output 0 `y`: output is a tensor of another graph (at faults.rs:LINE:COLUMN)");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn name_and_name_taken() {
     hint: give each a name of its own; name repeated blocks with `Graph::scope`
     ");
     assert_report!(g.mark_output("input0", t[0]).unwrap_err(), @r"
-    output `input0`: the name `input0` is already taken by an input (at faults.rs:LINE:COLUMN)
+    output 0 `input0`: the name `input0` is already taken by an input (at faults.rs:LINE:COLUMN)
     hint: give each a name of its own; name repeated blocks with `Graph::scope`
     ");
     assert_report!(g.named("").add_identity(t[0]).unwrap_err(), @"identity layer ``: the name `` is empty (at faults.rs:LINE:COLUMN)");
@@ -162,7 +162,7 @@ fn definitions() {
     insta::assert_snapshot!(definition(
         r#"{"format": 1, "inputs": [], "constants": [], "layers": [
             {"name": "a", "layer": {"Constant": {"index": 0}}, "inputs": []}], "outputs": []}"#
-    ), @"constant layer `a`: argument `index` is 0, expected below 0 (at <graph file>:0:0)");
+    ), @"constant layer `a`: argument `index` is 0, expected below 0");
     insta::assert_snapshot!(definition(
         r#"{"format": 1, "inputs": [{"name": "x", "data_type": "Float", "dims": [2, "n"]}],
             "constants": [], "outputs": [], "layers": [

@@ -19,6 +19,9 @@ pub(crate) fn backend_of(header: &Header) -> Result<Box<dyn Backend>, Error> {
         .find(|mode| Some(mode.name()) == field("mode"));
     match (field("name"), mode) {
         (Some("cpu"), Some(mode)) => Ok(Box::new(CpuBackend::new().mode(mode))),
+        (Some("cpu"), None) => Err(Error::UnknownBackend {
+            found: format!("cpu with mode {}", field("mode").unwrap_or("none")),
+        }),
         (name, _) => Err(Error::UnknownBackend {
             found: name.unwrap_or("none").to_owned(),
         }),
