@@ -36,6 +36,7 @@ mod bind;
 mod constants;
 mod convert;
 mod error;
+mod inputs;
 mod layers;
 mod minifloat;
 mod mode;

@@ -6,7 +6,9 @@
 use crate::backend::{Backend, LoadedEngine, PlanBytes};
 use crate::backends::backend_of;
 use crate::digests::StoredDigests;
-use crate::{EngineBuild, EngineIo, Error, InputShape, Session, TensorInfo, identity, io};
+use crate::{
+    EngineBuild, Error, InputShape, OpenOptions, OpenPolicy, Session, TensorInfo, identity, io,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,139 +17,12 @@ use tensoracle_graph::Graph;
 use tensoracle_progress::{Progress, Silent};
 use tensoracle_store::{
     BuildGuard, BuildOptions, Conditions, Explanation, Header, OnDamage, Outcome, SavedEngine,
-    Selector, Store, Verify, Wait, differences,
+    Selector, Store, differences,
 };
 use tensoracle_weights::UsedWeights;
 
 /// What a graph function returns, and the functions that it is made of: `?` takes errors of any kind.
 pub type DefineResult<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// Whether a saved engine is reused and whether one may be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OpenPolicy {
-    /// Reuses a saved engine; builds and saves one where there is none.
-    #[default]
-    BuildIfAbsent,
-    /// Reuses a saved engine and never builds.
-    ReuseOnly,
-    /// Builds, and replaces a saved engine once the new one is complete.
-    ForceRebuild,
-}
-
-/// How to open an engine.
-///
-/// ```no_run
-/// use tensoracle::{OpenOptions, OpenPolicy, Store};
-///
-/// let options = OpenOptions::named("example")
-///     .policy(OpenPolicy::ReuseOnly)
-///     .store(Store::at("/var/lib/engines"));
-/// ```
-#[derive(Clone)]
-pub struct OpenOptions<'a> {
-    name: String,
-    graph_version: Option<String>,
-    io: Option<EngineIo>,
-    policy: OpenPolicy,
-    store: Option<Store>,
-    verify: Verify,
-    on_damage: OnDamage,
-    wait: Wait,
-    progress: &'a dyn Progress,
-}
-
-impl<'a> OpenOptions<'a> {
-    /// The engine called `name`, with the defaults: build if absent, in the user's cache.
-    #[must_use]
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            graph_version: None,
-            io: None,
-            policy: OpenPolicy::default(),
-            store: None,
-            verify: Verify::default(),
-            on_damage: OnDamage::default(),
-            wait: Wait::default(),
-            progress: &Silent,
-        }
-    }
-
-    /// Adds an ingredient to the identity. The graph is in it already; this is for what the graph
-    /// cannot show.
-    #[must_use]
-    pub fn graph_version(self, version: impl Into<String>) -> Self {
-        Self {
-            graph_version: Some(version.into()),
-            ..self
-        }
-    }
-
-    /// Checks the engine's inputs and outputs on opening.
-    #[must_use]
-    pub fn io(self, io: EngineIo) -> Self {
-        Self {
-            io: Some(io),
-            ..self
-        }
-    }
-
-    /// Sets whether to reuse and whether to build.
-    #[must_use]
-    pub fn policy(self, policy: OpenPolicy) -> Self {
-        Self { policy, ..self }
-    }
-
-    /// Saves in `store` instead of the user's cache.
-    #[must_use]
-    pub fn store(self, store: Store) -> Self {
-        Self {
-            store: Some(store),
-            ..self
-        }
-    }
-
-    /// Sets how much of a saved engine is verified before it is used.
-    #[must_use]
-    pub fn verify(self, verify: Verify) -> Self {
-        Self { verify, ..self }
-    }
-
-    /// Sets what happens to a damaged saved engine.
-    #[must_use]
-    pub fn on_damage(self, on_damage: OnDamage) -> Self {
-        Self { on_damage, ..self }
-    }
-
-    /// Sets how long to wait for another process that builds the same engine.
-    #[must_use]
-    pub fn wait(self, wait: Wait) -> Self {
-        Self { wait, ..self }
-    }
-
-    /// Reports hashing, waiting and building to `progress`.
-    #[must_use]
-    pub fn progress<'b>(self, progress: &'b dyn Progress) -> OpenOptions<'b>
-    where
-        'a: 'b,
-    {
-        OpenOptions { progress, ..self }
-    }
-
-    fn resolved_store(&self) -> Result<Store, Error> {
-        Ok(match &self.store {
-            Some(store) => store.clone(),
-            None => Store::in_user_cache()?,
-        })
-    }
-
-    fn read(&self) -> tensoracle_store::OpenOptions {
-        tensoracle_store::OpenOptions {
-            verify: self.verify,
-            ..tensoracle_store::OpenOptions::default()
-        }
-    }
-}
 
 /// Builds an engine and gives its plan's bytes, saving nothing.
 ///

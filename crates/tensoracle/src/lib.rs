@@ -43,6 +43,7 @@ mod error;
 mod graph_file;
 mod identity;
 mod io;
+mod options;
 pub mod oracle;
 mod session;
 mod tensor;
@@ -50,15 +51,16 @@ mod tensor;
 pub use backend::{Backend, BackendError, HostExecution, LoadedEngine, PlanBytes};
 pub use backends::CpuBackend;
 pub use declaration::{BuilderSettings, EngineBuild};
-pub use engine::{DefineResult, Engine, OpenOptions, OpenPolicy, build_plan, build_plan_with};
+pub use engine::{DefineResult, Engine, build_plan, build_plan_with};
 pub use error::Error;
 pub use graph_file::{export_graph, import_graph};
 pub use io::{
     EngineIo, EngineIoError, IoField, TensorFormat, TensorInfo, TensorLocation, TensorMode,
     TensorSpec,
 };
+pub use options::{OpenOptions, OpenPolicy};
 pub use session::{Outputs, Session};
-pub use tensor::HostTensor;
+pub use tensor::{HostTensor, stored_element};
 pub use tensoracle_cpu::{CpuError, Mode};
 pub use tensoracle_graph::*;
 pub use tensoracle_progress::{Progress, Silent, Unit};

@@ -7,6 +7,7 @@
 //! crate) and what rounding weights costs, which happens before there is a graph.
 
 use crate::compare::{self, Drawing, OutputComparison, ReportEntry, TensorRef, compare_outputs};
+use crate::tensor::stored_element;
 use crate::{
     DataType, ElementWiseOperation, Error, Graph, HostTensor, Layer, Mode, Node, Outputs,
     SourceLocation, Tensor,
@@ -287,7 +288,7 @@ impl Ranking {
         let dims: Vec<u64> = typed.dims.iter().map(|&size| size as u64).collect();
         let packed = typed.to_bytes();
         let widened = Reference::of(typed.values);
-        let candidate = match element(typed.data_type) {
+        let candidate = match stored_element(typed.data_type) {
             Some(element) => TensorRef::new(element, &dims, &packed).ok(),
             // What has no name among stored types is compared as it was computed.
             None => widened.tensor(&dims),
@@ -425,7 +426,7 @@ impl<'a> Side<'a> {
     }
 
     fn tensor(&self) -> Option<TensorRef<'_>> {
-        TensorRef::new(element(self.data_type)?, &self.dims, self.bytes).ok()
+        TensorRef::new(stored_element(self.data_type)?, &self.dims, self.bytes).ok()
     }
 }
 
@@ -468,7 +469,7 @@ fn nonfinite_constants(graph: &Graph) -> Result<Vec<(String, u64)>, Error> {
         .map(|source| {
             let (data_type, dims) = (source.data_type(), source.dims());
             let Some(element) =
-                element(data_type).filter(|_| data_type.kind() == crate::Kind::Floating)
+                stored_element(data_type).filter(|_| data_type.kind() == crate::Kind::Floating)
             else {
                 return Ok(None);
             };
@@ -491,20 +492,4 @@ fn nonfinite_constants(graph: &Graph) -> Result<Vec<(String, u64)>, Error> {
         })
         .collect::<Result<_, Error>>()?;
     Ok(found.into_iter().flatten().collect())
-}
-
-/// The stored element type of the same values, where there is one.
-fn element(data_type: DataType) -> Option<compare::Element> {
-    Some(match data_type {
-        DataType::Float => compare::Element::F32,
-        DataType::Half => compare::Element::F16,
-        DataType::BFloat16 => compare::Element::BF16,
-        DataType::Fp8 => compare::Element::F8_E4M3,
-        DataType::Int8 => compare::Element::I8,
-        DataType::UInt8 => compare::Element::U8,
-        DataType::Int32 => compare::Element::I32,
-        DataType::Int64 => compare::Element::I64,
-        DataType::Bool => compare::Element::BOOL,
-        DataType::Int4 | DataType::Fp4 | DataType::E8M0 => return None,
-    })
 }

@@ -2,6 +2,7 @@
 //!
 //! What is left out: constants of a graph, which are not copied (`ConstantSource`).
 
+use crate::compare::Element;
 use crate::{DataType, Error, ValuesElement};
 
 /// A tensor in host memory: type, shape, and packed little-endian elements in row-major order.
@@ -119,6 +120,24 @@ impl std::fmt::Debug for HostTensor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "HostTensor({}{:?})", self.data_type, self.dims)
     }
+}
+
+/// The element type that files of tensors and comparisons have for the same values, where they have
+/// one.
+#[must_use]
+pub fn stored_element(data_type: DataType) -> Option<Element> {
+    Some(match data_type {
+        DataType::Float => Element::F32,
+        DataType::Half => Element::F16,
+        DataType::BFloat16 => Element::BF16,
+        DataType::Fp8 => Element::F8_E4M3,
+        DataType::Int8 => Element::I8,
+        DataType::UInt8 => Element::U8,
+        DataType::Int32 => Element::I32,
+        DataType::Int64 => Element::I64,
+        DataType::Bool => Element::BOOL,
+        DataType::Int4 | DataType::Fp4 | DataType::E8M0 => return None,
+    })
 }
 
 #[cfg(feature = "ndarray")]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use tensoracle::{DataType, HostTensor, Outputs, TensorInfo, TensorMode};
+use tensoracle::{DataType, HostTensor, Outputs, TensorInfo, TensorMode, stored_element};
 use tensoracle_tensorfile::{Element, Format, TensorData, TensorFile};
 
 /// The engine's inputs from `[NAME=]FILE` arguments. Tensors that the engine does not take are an
@@ -85,7 +85,7 @@ fn names(inputs: &[&TensorInfo]) -> String {
 pub(crate) fn write(path: &Path, outputs: &Outputs) -> Result<()> {
     let tensors = outputs
         .iter()
-        .map(|(name, tensor)| match element(tensor.data_type()) {
+        .map(|(name, tensor)| match stored_element(tensor.data_type()) {
             Some(element) => Ok(TensorData {
                 name,
                 element,
@@ -104,20 +104,5 @@ pub(crate) fn write(path: &Path, outputs: &Outputs) -> Result<()> {
 fn data_type(element: Element) -> Option<DataType> {
     DataType::ALL
         .into_iter()
-        .find(|data_type| self::element(*data_type) == Some(element))
-}
-
-fn element(data_type: DataType) -> Option<Element> {
-    Some(match data_type {
-        DataType::Float => Element::F32,
-        DataType::Half => Element::F16,
-        DataType::BFloat16 => Element::BF16,
-        DataType::Int8 => Element::I8,
-        DataType::UInt8 => Element::U8,
-        DataType::Int32 => Element::I32,
-        DataType::Int64 => Element::I64,
-        DataType::Bool => Element::BOOL,
-        DataType::Fp8 => Element::F8_E4M3,
-        DataType::Int4 | DataType::Fp4 | DataType::E8M0 => return None,
-    })
+        .find(|data_type| stored_element(*data_type) == Some(element))
 }
