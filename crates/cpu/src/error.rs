@@ -168,6 +168,7 @@ impl CpuError {
             Self::Level { .. } | Self::Plan { .. } => {
                 Some("build the engine again on this machine".into())
             }
+            Self::Constant(error) => error.hint.clone(),
             Self::ShapeNotSet { .. } => Some("call `set_input_shapes` before running".into()),
             Self::NoOutputs => Some("mark at least one tensor with `Graph::mark_output`".into()),
             _ => None,

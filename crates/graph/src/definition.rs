@@ -240,6 +240,7 @@ impl Graph {
         serde_json::to_vec(&definition).map_err(|error| SourceError {
             subject: "graph".into(),
             reason: error.to_string(),
+            hint: None,
             cause: None,
         })
     }
@@ -367,6 +368,7 @@ impl ConstantSource for DescribedConstant {
         let fault = |reason: &str| SourceError {
             subject: self.describe(),
             reason: reason.into(),
+            hint: None,
             cause: None,
         };
         let elements = self

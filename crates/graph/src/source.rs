@@ -112,10 +112,11 @@ pub enum Recipe {
 pub struct SourceError {
     /// Which constant: a tensor's name and file.
     pub subject: String,
-    /// What went wrong, and what to do where there is something to do.
+    /// What went wrong.
     pub reason: String,
-    /// The supplier's own error.
-    #[source]
+    /// What to do about it, where there is something to do.
+    pub hint: Option<String>,
+    /// The supplier's own error, for programs to look into; its text is in `reason`.
     pub cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 

@@ -149,6 +149,7 @@ impl Error {
                         .and_then(WeightsError::hint)
                 }),
             Self::Weights(error) => error.hint(),
+            Self::Constant(error) => error.hint.clone(),
             Self::Store(error) => error.hint(),
             Self::Backend { error, .. } => error.hint.clone(),
             Self::InputShape { fault, .. } => (**fault == InputShapeFault::Missing)

@@ -59,13 +59,10 @@ impl ConstantSource for WeightConstant {
             let text = error.to_string();
             // The error names the tensor, too; once is enough.
             let reason = text.strip_prefix(&format!("{subject}: ")).unwrap_or(&text);
-            let reason = match error.hint() {
-                Some(hint) => format!("{reason} ({hint})"),
-                None => reason.to_owned(),
-            };
             SourceError {
+                reason: reason.to_owned(),
+                hint: error.hint(),
                 subject,
-                reason,
                 cause: Some(Arc::new(error)),
             }
         })

@@ -188,6 +188,7 @@ impl Values {
             return Err(SourceError {
                 subject: format!("constant of type {data_type} and shape {dims:?}"),
                 reason: format!("{} bytes were given, expected {needed}", bytes.len()),
+                hint: None,
                 cause: None,
             });
         }
@@ -237,6 +238,7 @@ impl ConstantSource for Values {
                     out.len(),
                     self.bytes.len()
                 ),
+                hint: None,
                 cause: None,
             });
         }

@@ -245,6 +245,7 @@ impl ConstantSource for Described {
         Err(SourceError {
             subject: self.describe(),
             reason: "not here".into(),
+            hint: None,
             cause: None,
         })
     }
@@ -425,6 +426,7 @@ fn a_constant_that_cannot_be_read_has_no_digest() {
             Err(SourceError {
                 subject: "w in a.safetensors".into(),
                 reason: "gone".into(),
+                hint: None,
                 cause: None,
             })
         }
