@@ -60,19 +60,28 @@ fn plan(mode: Mode) -> Vec<u8> {
     bytes
 }
 
+fn floats(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+/// The input `x`, of Float.
+fn x_input(bytes: &[u8]) -> Input<'_> {
+    Input {
+        name: "x",
+        data_type: DataType::Float,
+        bytes,
+    }
+}
+
 /// Loads and, where that works, runs on two rows of ones.
 fn try_out(bytes: Vec<u8>) -> Result<Vec<u8>, CpuError> {
     let mut session = Plan::load(Arc::new(bytes))?.session();
     session.set_input_shapes(&[("x", &[2, 2, 4])])?;
-    let ones: Vec<u8> = [1.0f32; 16]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let input = Input {
-        name: "x",
-        data_type: DataType::Float,
-        bytes: &ones,
-    };
+    let ones = floats(&[1.0; 16]);
+    let input = x_input(&ones);
     Ok(session.run(&[input])?.swap_remove(0).bytes)
 }
 
@@ -139,11 +148,7 @@ fn a_step_of_any_size_is_not_taken_by_a_single_element() {
     let x: Vec<u8> = (0..8)
         .flat_map(|value| (value as f32).to_le_bytes())
         .collect();
-    let input = Input {
-        name: "x",
-        data_type: DataType::Float,
-        bytes: &x,
-    };
+    let input = x_input(&x);
     let mut session = Plan::compile(&graph, Mode::Fast).unwrap().session();
     assert_eq!(session.run(&[input]).unwrap()[0].bytes, x[16..]);
 }
@@ -189,24 +194,14 @@ fn long_chains_of_constants_and_of_aliases_are_built() {
         .add_elementwise(constant, alias, ElementWiseOperation::Sum)
         .unwrap();
     graph.mark_output("y", y).unwrap();
-    let x: Vec<u8> = [0.5f32, 0.5]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let input = Input {
-        name: "x",
-        data_type: DataType::Float,
-        bytes: &x,
-    };
+    let x = floats(&[0.5, 0.5]);
+    let input = x_input(&x);
     let outputs = Plan::compile(&graph, Mode::Fast)
         .unwrap()
         .session()
         .run(&[input])
         .unwrap();
-    let expected: Vec<u8> = [1.5f32, 2.5]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let expected = floats(&[1.5, 2.5]);
     assert_eq!(outputs[0].bytes, expected);
 }
 
@@ -224,15 +219,8 @@ fn a_plan_lies_anywhere_in_memory() {
     shifted.extend_from_slice(&plan);
     let mut session = Plan::load(Arc::new(Shifted(shifted))).unwrap().session();
     session.set_input_shapes(&[("x", &[2, 2, 4])]).unwrap();
-    let ones: Vec<u8> = [1.0f32; 16]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let input = Input {
-        name: "x",
-        data_type: DataType::Float,
-        bytes: &ones,
-    };
+    let ones = floats(&[1.0; 16]);
+    let input = x_input(&ones);
     assert_eq!(session.run(&[input]).unwrap()[0].bytes, expected);
 }
 
