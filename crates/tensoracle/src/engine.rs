@@ -47,7 +47,7 @@ pub fn build_plan_with(
     define: impl FnOnce(&mut Graph) -> DefineResult,
 ) -> Result<Vec<u8>, Error> {
     let graph = defined(build, define)?;
-    let weights = UsedWeights::of(graph.constants());
+    let weights = UsedWeights::of(&graph.live_constants());
     weights.digest(progress)?;
     let mut plan = Vec::new();
     let built = backend.build(&graph, build, progress, &mut plan);
@@ -339,7 +339,7 @@ impl Wanted {
         define: impl FnOnce(&mut Graph) -> DefineResult,
     ) -> Result<Self, Error> {
         let graph = defined(build, define)?;
-        let weights = UsedWeights::of(graph.constants());
+        let weights = UsedWeights::of(&graph.live_constants());
         weights.use_digest_cache(&(Arc::new(StoredDigests(store.digest_records())) as _));
         weights.digest(options.progress)?;
         let version = options.graph_version.as_deref();
