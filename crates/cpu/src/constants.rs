@@ -9,6 +9,7 @@ use crate::layers::{self, BoundSlice, Call, Operand, convolution, matrix_multipl
 use crate::program::{Form, Program, Required, sizes};
 use crate::storage::{Buffer, Class, Elements};
 use std::collections::HashMap;
+use std::rc::Rc;
 use tensoracle_graph::{Layer, MatrixOperation, Node, Slice};
 use tensoracle_kernels::{Real, pack_b, pack_conv_weights, packed_len};
 
@@ -57,7 +58,7 @@ fn conv_shape(program: &Program, index: usize) -> Option<tensoracle_kernels::Con
 pub(crate) struct Maker<'a, T> {
     program: &'a Program,
     producers: HashMap<usize, &'a Node>,
-    folded: HashMap<usize, Buffer<T>>,
+    folded: HashMap<usize, Rc<Buffer<T>>>,
 }
 
 impl<'a, T: Real> Maker<'a, T> {
@@ -76,11 +77,11 @@ impl<'a, T: Real> Maker<'a, T> {
     }
 
     /// A constant in the form that the plan needs.
-    pub(crate) fn make(&mut self, required: Required) -> Result<Buffer<T>, CpuError> {
+    pub(crate) fn make(&mut self, required: Required) -> Result<Rc<Buffer<T>>, CpuError> {
         let plain = self.plain(required.tensor)?;
         // What this constant was folded from may be large, and others seldom share it.
         self.folded.clear();
-        let Buffer::Real(elements) = &plain else {
+        let Buffer::Real(elements) = &*plain else {
             return Ok(plain);
         };
         Ok(match required.form {
@@ -89,19 +90,19 @@ impl<'a, T: Real> Maker<'a, T> {
                 let output = self.producers[&required.tensor].outputs()[0];
                 let dims = sizes(&self.program.graph, output).unwrap_or_default();
                 let view = matrix_multiply::MatrixView::right(&dims, operation(transposed));
-                Buffer::Real(pack_b(view.of(elements)))
+                Rc::new(Buffer::Real(pack_b(view.of(elements))))
             }
             Form::Weights { node } => match conv_shape(self.program, node) {
-                Some(shape) => Buffer::Real(pack_conv_weights(&shape, elements)),
+                Some(shape) => Rc::new(Buffer::Real(pack_conv_weights(&shape, elements))),
                 None => plain,
             },
         })
     }
 
     /// A constant's elements, row-major.
-    fn plain(&mut self, tensor: usize) -> Result<Buffer<T>, CpuError> {
+    fn plain(&mut self, tensor: usize) -> Result<Rc<Buffer<T>>, CpuError> {
         if let Some(folded) = self.folded.get(&tensor) {
-            return Ok(folded.clone());
+            return Ok(Rc::clone(folded));
         }
         let graph = &self.program.graph;
         let node = self.producers[&tensor];
@@ -122,7 +123,7 @@ impl<'a, T: Real> Maker<'a, T> {
                 }
             }
             convert::round(self.program.mode, data_type, buffer.elements_mut(len));
-            return Ok(buffer);
+            return Ok(Rc::new(buffer));
         }
         if let (Some(value), Buffer::Integer(buffer)) = (graph.shape_value(output), &mut buffer) {
             buffer
@@ -132,7 +133,8 @@ impl<'a, T: Real> Maker<'a, T> {
         } else {
             self.fold(node, &dims, &mut buffer)?;
         }
-        self.folded.insert(tensor, buffer.clone());
+        let buffer = Rc::new(buffer);
+        self.folded.insert(tensor, Rc::clone(&buffer));
         Ok(buffer)
     }
 

@@ -5,8 +5,9 @@
 use crate::bind::Bound;
 use crate::{CpuError, Input};
 use std::collections::BTreeMap;
-use tensoracle_graph::Graph;
+use tensoracle_graph::{Graph, Tensor};
 
+/// Checks that every input is given once, with its type and as many bytes as its shape needs.
 pub(crate) fn check_inputs(
     graph: &Graph,
     bound: &Bound,
@@ -14,21 +15,14 @@ pub(crate) fn check_inputs(
 ) -> Result<(), CpuError> {
     for (position, input) in inputs.iter().enumerate() {
         let name = || input.name.to_owned();
-        let Some((_, tensor)) = graph.inputs().iter().find(|(name, _)| name == input.name) else {
-            let known = graph
-                .inputs()
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect();
-            return Err(unknown("input", input.name, known));
-        };
+        let tensor = input_named(graph, input.name)?;
         if inputs[..position]
             .iter()
             .any(|other| other.name == input.name)
         {
             return Err(CpuError::TwiceGiven { name: name() });
         }
-        let expected = graph.data_type(*tensor);
+        let expected = graph.data_type(tensor);
         if input.data_type != expected {
             return Err(CpuError::InputType {
                 name: name(),
@@ -63,20 +57,13 @@ pub(crate) fn bind_names(
 ) -> Result<BTreeMap<String, i64>, CpuError> {
     let mut names: BTreeMap<String, i64> = BTreeMap::new();
     for (position, (name, shape)) in shapes.iter().enumerate() {
-        let Some((_, tensor)) = graph.inputs().iter().find(|(found, _)| found == name) else {
-            let known = graph
-                .inputs()
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect();
-            return Err(unknown("input", name, known));
-        };
+        let tensor = input_named(graph, name)?;
         if shapes[..position].iter().any(|(other, _)| other == name) {
             return Err(CpuError::TwiceGiven {
                 name: (*name).to_owned(),
             });
         }
-        let declared = graph.dims(*tensor);
+        let declared = graph.dims(tensor);
         let fault = |problem: String| CpuError::InputShape {
             name: (*name).to_owned(),
             found: shape.to_vec(),
@@ -119,6 +106,14 @@ pub(crate) fn bind_names(
         }
     }
     Ok(names)
+}
+
+fn input_named(graph: &Graph, name: &str) -> Result<Tensor, CpuError> {
+    let found = graph.inputs().iter().find(|(found, _)| found == name);
+    found.map(|(_, tensor)| *tensor).ok_or_else(|| {
+        let known = graph.inputs().iter().map(|(name, _)| name.clone());
+        unknown("input", name, known.collect())
+    })
 }
 
 pub(crate) fn unknown(role: &'static str, name: &str, known: Vec<String>) -> CpuError {

@@ -131,7 +131,7 @@ fn write_plan<T: Real>(
             return Err(CpuError::Cancelled);
         }
         out.write_all(&[0; ALIGNMENT][..range.start - position])?;
-        write_constant(&maker.make(*required)?, out)?;
+        write_constant::<T>(&*maker.make(*required)?, out)?;
         progress.advance((range.end - position) as u64);
         position = range.end;
     }

@@ -17,7 +17,7 @@ use tensoracle_graph::{
 pub(crate) enum Home {
     /// Nothing needs it.
     Nowhere,
-    /// A network input, by its number.
+    /// A network input.
     Input,
     /// A constant of the plan.
     Constant,

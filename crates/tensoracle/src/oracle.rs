@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, sync_channel};
-use tensoracle_cpu::{CpuError, Input, Observation, Output, Plan, Values};
+use tensoracle_cpu::{CpuError, Observation, Output, Plan, Values};
 
 /// What the declared types of a graph cost on given inputs.
 #[derive(Debug, Clone, Serialize)]
@@ -221,11 +221,7 @@ fn run(
     session.set_input_shapes(&shapes)?;
     let inputs: Vec<_> = inputs
         .iter()
-        .map(|&(name, tensor)| Input {
-            name,
-            data_type: tensor.data_type(),
-            bytes: tensor.bytes(),
-        })
+        .map(|&(name, tensor)| tensor.as_input(name))
         .collect();
     let outputs = session.run_observed(&inputs, observe)?;
     let held = |output: Output| {

@@ -97,6 +97,15 @@ impl HostTensor {
         &self.bytes
     }
 
+    /// The tensor as an input of the CPU engine.
+    pub(crate) fn as_input<'a>(&'a self, name: &'a str) -> tensoracle_cpu::Input<'a> {
+        tensoracle_cpu::Input {
+            name,
+            data_type: self.data_type,
+            bytes: &self.bytes,
+        }
+    }
+
     /// The elements as Rust values.
     ///
     /// # Errors

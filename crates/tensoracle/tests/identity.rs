@@ -33,6 +33,13 @@ fn with_graph(place: &Place, define: impl FnOnce(&mut Graph, &Weights) -> Define
     .unwrap()
 }
 
+fn with_weights(place: &Place, weights: &Weights) -> Engine {
+    Engine::open(&CpuBackend::new(), &build(), place.options(), |graph| {
+        define(graph, weights)
+    })
+    .unwrap()
+}
+
 fn with_build(place: &Place, build: EngineBuild) -> Engine {
     place
         .open_with(&CpuBackend::new(), &build, place.options())
@@ -224,10 +231,7 @@ fn where_the_weights_lie_does_not_matter() {
         let elsewhere = place.folder.path().join("renamed");
         std::fs::rename(place.weights(), &elsewhere).unwrap();
         let weights = Weights::open(elsewhere).unwrap();
-        Engine::open(&CpuBackend::new(), &build(), place.options(), |graph| {
-            define(graph, &weights)
-        })
-        .unwrap()
+        with_weights(place, &weights)
     }));
 }
 
@@ -244,10 +248,7 @@ fn how_the_weights_are_read_does_not_matter() {
     assert!(is_reused(|place| {
         let options = WeightsOptions { read: Read::Owned };
         let weights = Weights::open_with(&[place.weights()], options).unwrap();
-        Engine::open(&CpuBackend::new(), &build(), place.options(), |graph| {
-            define(graph, &weights)
-        })
-        .unwrap()
+        with_weights(place, &weights)
     }));
 }
 
@@ -268,10 +269,7 @@ fn re_sharding_does_not_matter() {
                         "weight_map": {"weight": "model-00001-of-00001.safetensors"}}"#;
         std::fs::write(shards.join("model.safetensors.index.json"), index).unwrap();
         let weights = Weights::open(&shards).unwrap();
-        Engine::open(&CpuBackend::new(), &build(), place.options(), |graph| {
-            define(graph, &weights)
-        })
-        .unwrap()
+        with_weights(place, &weights)
     }));
 }
 

@@ -11,6 +11,33 @@
 
 #![forbid(unsafe_code)]
 
+/// Calls a macro with the names of all layers: the one list of them here.
+#[macro_export]
+macro_rules! for_each_layer {
+    ($macro:ident) => {
+        $macro! {
+            activation,
+            cast,
+            concatenation,
+            constant,
+            convolution,
+            elementwise,
+            gather,
+            identity,
+            matrix_multiply,
+            normalization,
+            padding,
+            reduce,
+            select,
+            shape,
+            shuffle,
+            slice,
+            softmax,
+            unary,
+        }
+    };
+}
+
 mod array;
 mod backend;
 mod case;

@@ -200,23 +200,4 @@ macro_rules! layers {
     };
 }
 
-layers! {
-        activation,
-        cast,
-        concatenation,
-        constant,
-        convolution,
-        elementwise,
-        gather,
-        identity,
-        matrix_multiply,
-        normalization,
-        padding,
-        reduce,
-        select,
-        shape,
-        shuffle,
-        slice,
-        softmax,
-        unary,
-}
+tensoracle_conformance::for_each_layer!(layers);

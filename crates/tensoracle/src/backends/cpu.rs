@@ -4,7 +4,7 @@ use crate::backend::{Backend, BackendError, HostExecution, LoadedEngine, PlanByt
 use crate::{EngineBuild, HostTensor, TensorFormat, TensorInfo, TensorLocation, TensorMode};
 use std::io::Write;
 use std::sync::Arc;
-use tensoracle_cpu::{BuildOptions, CpuError, Input, Mode, Plan, cpu_level};
+use tensoracle_cpu::{BuildOptions, CpuError, Mode, Plan, cpu_level};
 use tensoracle_graph::{Graph, Tensor};
 use tensoracle_progress::Progress;
 use tensoracle_store::Map;
@@ -148,11 +148,7 @@ impl HostExecution for tensoracle_cpu::Session {
     ) -> Result<Vec<(String, HostTensor)>, BackendError> {
         let inputs: Vec<_> = inputs
             .iter()
-            .map(|&(name, tensor)| Input {
-                name,
-                data_type: tensor.data_type(),
-                bytes: tensor.bytes(),
-            })
+            .map(|&(name, tensor)| tensor.as_input(name))
             .collect();
         let outputs = Self::run(self, &inputs)?;
         outputs

@@ -16,26 +16,7 @@ macro_rules! layers {
     };
 }
 
-layers! {
-    activation,
-    cast,
-    concatenation,
-    constant,
-    convolution,
-    elementwise,
-    gather,
-    identity,
-    matrix_multiply,
-    normalization,
-    padding,
-    reduce,
-    select,
-    shape,
-    shuffle,
-    slice,
-    softmax,
-    unary,
-}
+crate::for_each_layer!(layers);
 
 use crate::{Case, numpy, onnx};
 
